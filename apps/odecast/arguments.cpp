@@ -1,0 +1,213 @@
+#include "apps/odecast/arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
+#include "odecast/core/parallel.hpp"
+
+namespace odecast::cli {
+namespace {
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t corner = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1])});
+      corner = above;
+    }
+  }
+  return row.back();
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (;;) {
+    const auto end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == text.npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::string usage_line(const Command& c) {
+  std::string line = "odecast " + c.name;
+  for (const Positional& p : c.positionals)
+    line += p.required ? " " + p.name : " [" + p.name + "]";
+  return line + " [options]";
+}
+
+}  // namespace
+
+std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known) {
+  const auto closest = std::min_element(known.begin(), known.end(), [&](auto& a, auto& b) {
+    return edit_distance(word, a) < edit_distance(word, b);
+  });
+  if (closest == known.end() || edit_distance(word, *closest) > std::max<std::size_t>(2, word.size() / 3))
+    return std::nullopt;
+  return *closest;
+}
+
+Arguments::Arguments(const Command& command, const std::vector<std::string>& words)
+    : command_(&command) {
+  bool only_positionals = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (only_positionals || word.size() < 2 || word[0] != '-') {
+      positionals_.push_back(word);
+      continue;
+    }
+    if (word == "--") {
+      only_positionals = true;
+      continue;
+    }
+    const auto equals = word.starts_with("--") ? word.find('=') : word.npos;
+    const std::string name = word.substr(0, equals);
+    const auto option = std::find_if(
+        command.options.begin(), command.options.end(), [&](const Option& o) {
+          return o.name == name || (name.size() == 2 && o.letter && name[1] == o.letter);
+        });
+    if (option == command.options.end()) {
+      std::vector<std::string> known;
+      for (const Option& o : command.options) known.push_back(o.name);
+      const auto near = nearest(name, known);
+      throw_usage({"option " + name, "no such option of odecast " + command.name,
+                   near ? "perhaps " + *near : "one that `odecast " + command.name + " --help` lists",
+                   "See odecast " + command.name + " --help."});
+    }
+    if (given(option->name))
+      throw_usage({"option " + name, "it given twice", "it once", "Remove one of them."});
+    if (option->value.empty()) {
+      if (equals != word.npos)
+        throw_usage({"option " + name, "a value", "none: it is a switch", "Write just " + name + "."});
+      given_.emplace_back(option->name, "");
+    } else if (equals != word.npos) {
+      given_.emplace_back(option->name, word.substr(equals + 1));
+    } else if (i + 1 < words.size()) {
+      given_.emplace_back(option->name, words[++i]);
+    } else {
+      throw_usage({"option " + name, "nothing after it", option->value,
+                   "Write " + name + " " + option->value + "."});
+    }
+    const std::string& value = given_.back().second;
+    if (!option->choices.empty() &&
+        std::find(option->choices.begin(), option->choices.end(), value) == option->choices.end())
+      throw_usage({"option " + option->name, "'" + value + "'",
+                   fmt::format("one of {}", fmt::join(option->choices, ", ")),
+                   "Use one of these words."});
+  }
+  const auto required = static_cast<std::size_t>(
+      std::count_if(command.positionals.begin(), command.positionals.end(),
+                    [](const Positional& p) { return p.required; }));
+  if (positionals_.size() < required || positionals_.size() > command.positionals.size())
+    throw_usage({"odecast " + command.name, fmt::format("{} arguments", positionals_.size()),
+                 usage_line(command), "See odecast " + command.name + " --help."});
+}
+
+const Option& Arguments::declared(std::string_view name) const {
+  return *std::find_if(command_->options.begin(), command_->options.end(),
+                       [&](const Option& o) { return o.name == name; });
+}
+
+bool Arguments::given(std::string_view name) const {
+  return std::any_of(given_.begin(), given_.end(), [&](auto& g) { return g.first == name; });
+}
+
+bool Arguments::has(std::string_view name) const {
+  return given(name) || !declared(name).initial.empty();
+}
+
+std::string Arguments::text(std::string_view name) const {
+  for (const auto& [option, value] : given_)
+    if (option == name) return value;
+  return declared(name).initial;
+}
+
+double Arguments::number(std::string_view name) const {
+  const auto value = parse_number(text(name));
+  if (!value || !std::isfinite(*value))
+    throw_usage({"option " + std::string(name), "'" + text(name) + "'", "a finite number",
+                 "Give a number such as 0.5 or 1e-3."});
+  return *value;
+}
+
+long Arguments::whole(std::string_view name, long smallest, long largest) const {
+  const std::string value = text(name);
+  long result = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+  if (error != std::errc{} || end != value.data() + value.size() || result < smallest ||
+      result > largest)
+    throw_usage({"option " + std::string(name), "'" + value + "'",
+                 fmt::format("a whole number from {} to {}", smallest, largest),
+                 "Give a number in that range."});
+  return result;
+}
+
+std::uint64_t Arguments::seed() const {
+  const std::string value = text("--seed");
+  std::uint64_t result = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+  if (error != std::errc{} || end != value.data() + value.size())
+    throw_usage({"option --seed", "'" + value + "'", "a whole number >= 0 below 2^64",
+                 "Give a number such as 1."});
+  return result;
+}
+
+int Arguments::threads() const {
+  if (text("--threads") == "all") return default_threads();
+  return static_cast<int>(whole("--threads", 1, 1024));
+}
+
+std::vector<std::string> Arguments::words(std::string_view name) const {
+  return has(name) ? split(text(name), ',') : std::vector<std::string>{};
+}
+
+std::vector<double> Arguments::numbers(std::string_view name) const {
+  std::vector<double> result;
+  for (const auto& word : words(name)) {
+    const auto value = parse_number(word);
+    if (!value || !std::isfinite(*value))
+      throw_usage({"option " + std::string(name), "'" + word + "' in '" + text(name) + "'",
+                   "finite numbers separated by commas", "For example --init=-1,-1,-1."});
+    result.push_back(*value);
+  }
+  return result;
+}
+
+std::string help_text(const Command& c) {
+  std::string text = fmt::format("{}\n\nUsage: {}\n", c.description, usage_line(c));
+  text += "\nExample:\n";
+  for (const auto& line : split(c.example, '\n')) text += "  " + line + "\n";
+  if (!c.positionals.empty()) {
+    text += "\nArguments:\n";
+    for (const Positional& p : c.positionals) text += fmt::format("  {:<22} {}\n", p.name, p.help);
+  }
+  text += "\nOptions:\n";
+  for (const Option& o : c.options) {
+    std::string left = o.letter ? fmt::format("-{}, {}", o.letter, o.name) : o.name;
+    if (!o.choices.empty())
+      left += fmt::format(" {}", fmt::join(o.choices, "|"));
+    else if (!o.value.empty())
+      left += " " + o.value;
+    text += left.size() <= 22 ? fmt::format("  {:<22} ", left)
+                              : fmt::format("  {}\n  {:<22} ", left, "");
+    // Help lines break at their own newlines and stay under the second column.
+    std::string help = o.help;
+    if (!o.initial.empty()) help += fmt::format(" [default: {}]", o.initial);
+    for (std::size_t at = 0; (at = help.find('\n', at)) != help.npos; at += 26)
+      help.replace(at, 1, "\n" + std::string(25, ' '));
+    text += help + "\n";
+  }
+  return text;
+}
+
+}  // namespace odecast::cli

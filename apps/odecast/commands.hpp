@@ -1,0 +1,53 @@
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+
+#include "apps/odecast/arguments.hpp"
+#include "odecast/core/observer.hpp"
+#include "odecast/core/matrix.hpp"
+#include "odecast/observations/csv.hpp"
+
+namespace odecast::cli {
+
+/// The exit codes of every command (DESIGN §5).
+enum Exit { kDone = 0, kNotTrusted = 1, kUsage = 2, kBadData = 3, kFileFailure = 4 };
+
+Command simulate_command();
+Command fit_command();
+Command forecast_command();
+Command score_command();
+Command equations_command();
+Command predict_command();
+Command split_command();
+Command plot_command();
+Command systems_command();
+
+// What commands share.
+
+/// --json, --quiet, --help
+std::vector<Option> with_common(std::vector<Option> options);
+Option seed_option();
+Option threads_option();
+/// --time, --id, --variables
+std::vector<Option> column_options();
+CsvOptions columns(const Arguments& arguments);
+
+/// A bar on a terminal, nothing elsewhere; throws Interrupted after a signal.
+Observer progress(const Arguments& arguments);
+
+/// Before any work: throws when the place cannot be written to, or is one of the inputs.
+void check_output(const std::filesystem::path& output,
+                  std::initializer_list<std::filesystem::path> inputs);
+
+Vector to_vector(const std::vector<double>& values);
+
+/// Message for people on standard output, unless --json or --quiet.
+void say(const Arguments& arguments, const std::string& text);
+/// On standard error, unless --quiet.
+void warn(const Arguments& arguments, const std::string& text);
+
+void install_signal_handlers();
+
+}  // namespace odecast::cli

@@ -1,0 +1,53 @@
+#include "odecast/posterior/equations.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/posterior/model_file.hpp"
+
+namespace odecast::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+int run(const Arguments& a) {
+  const Model model = load_model(a.positional(0));
+  const std::string format = a.json() ? "json" : a.text("--format");
+  if (format == "json") {
+    Json list = Json::array();
+    for (const Equation& e : equations(model)) {
+      Json terms = Json::array();
+      for (const Term& t : e.terms)
+        terms.push_back(
+            {{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}, {"probability", t.probability}});
+      list.push_back({{"variable", e.variable}, {"terms", terms}});
+    }
+    fmt::print("{}\n", Json{{"variables", model.variables}, {"equations", list}}.dump(2));
+    return kDone;
+  }
+  const EquationFormat kind = format == "latex" ? EquationFormat::latex
+                              : format == "c"   ? EquationFormat::c
+                                                : EquationFormat::text;
+  fmt::print("{}", format_equations(model, kind, a.given("--all") ? 0 : 0.01));
+  return kDone;
+}
+
+}  // namespace
+
+Command equations_command() {
+  return {"equations",
+          "print the learnt equations",
+          "Prints the learnt equations in the units of the data. Every coefficient has its exact mean\n"
+          "over the dropout masks, its standard deviation and its probability of not being zero.",
+          "odecast equations model.json\nodecast equations model.json --format latex",
+          {{"MODEL", "file written by odecast fit"}},
+          with_common({
+              {"--format", "HOW", "c is a function to compile", "text", 0, {"text", "latex", "json", "c"}},
+              {"--all", "", "small terms too", ""},
+          }),
+          run};
+}
+
+}  // namespace odecast::cli

@@ -1,0 +1,151 @@
+#include "odecast/posterior/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
+#include "odecast/posterior/equations.hpp"
+#include "odecast/posterior/model_file.hpp"
+
+namespace odecast::cli {
+namespace {
+
+const FitOptions kDefaults;
+
+std::string schedule_text(const std::vector<Phase>& schedule) {
+  std::string text;
+  for (const Phase& p : schedule)
+    text += fmt::format("{}{}@{}", text.empty() ? "" : ",", p.steps, p.rate);
+  return text;
+}
+
+std::vector<Phase> read_schedule(const Arguments& a) {
+  std::vector<Phase> schedule;
+  for (const auto& word : a.words("--schedule")) {
+    const auto at = word.find('@');
+    const auto steps = parse_number(word.substr(0, at));
+    const auto rate = at == word.npos ? std::nullopt : parse_number(word.substr(at + 1));
+    if (!steps || !rate || *steps < 1 || *steps > 1e9 || *steps != static_cast<int>(*steps))
+      throw_usage({"option --schedule", "'" + word + "'", "STEPS@RATE, separated by commas",
+                   "The paper's is 10@0.01,100@0.001."});
+    schedule.push_back({static_cast<int>(*steps), *rate});
+  }
+  return schedule;
+}
+
+FitOptions read_options(const Arguments& a) {
+  FitOptions o;
+  o.degree = static_cast<int>(a.whole("--degree", 1, 20));
+  o.hidden = a.text("--hidden") == "auto" ? 0 : static_cast<int>(a.whole("--hidden", 1, 100000));
+  o.dropout = a.number("--dropout");
+  o.rescale = a.given("--rescale");
+  o.scale = a.text("--scale") == "none" ? ScaleKind::none : ScaleKind::standard;
+  for (const double units : a.numbers("--layers")) {
+    if (units != static_cast<int>(units))
+      throw_usage({"option --layers", fmt::format("{}", units), "whole numbers",
+                   "For example --layers 32,32."});
+    o.layers.push_back(static_cast<int>(units));
+  }
+  o.activation = *activation_from_name(a.text("--activation"));
+  o.derivative.noise_factor = a.number("--noise-factor");
+  o.derivative.noise_order = a.number("--noise-order");
+  o.training.optimiser =
+      a.text("--trainer") == "sgd" ? OptimiserKind::sgd : OptimiserKind::adam;
+  o.training.batches = static_cast<int>(a.whole("--batches", 1, 1'000'000'000));
+  o.training.schedule = read_schedule(a);
+  o.training.noise_samples = static_cast<int>(a.whole("--noise-samples", 1, 1'000'000));
+  o.training.masks = static_cast<int>(a.whole("--masks", 1, 1'000'000));
+  o.training.mask_per_batch = a.text("--mask-per") == "batch";
+  o.training.seed = a.seed();
+  o.training.threads = a.threads();
+  return o;
+}
+
+int run(const Arguments& a) {
+  const FitOptions options = read_options(a);
+  const std::string input = a.positional(0), output = a.text("--output");
+  check_output(output, {input});
+  const Dataset data = read_csv(input, columns(a));
+  Fit result;
+  {
+    const Observer observer = progress(a);
+    result = fit(data, options, observer);
+  }
+  const bool good = result.summary.status == TrainStatus::schedule_done;
+  if (good) save_model(result.model, output);
+
+  const auto& record = result.model.training;
+  if (a.json()) {
+    nlohmann::ordered_json j = {
+        {"status", record.status},
+        {"reason", record.reason},
+        {"objective", record.objective ? nlohmann::ordered_json(*record.objective) : nullptr},
+        {"rows", record.rows},
+        {"trajectories", record.trajectories},
+        {"variables", result.model.variables},
+        {"iterations", record.iterations},
+        {"seconds", result.summary.seconds},
+        {"seed", record.seed}};
+    if (good) j["output"] = output;
+    fmt::print("{}\n", j.dump(2));
+  } else if (good) {
+    say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.2f} s: {}.", record.rows,
+                       record.trajectories, record.trajectories == 1 ? "y" : "ies", record.trainer,
+                       result.summary.seconds, record.reason));
+    if (record.objective) {
+      say(a, fmt::format("Expected dropout objective {:.7g} (mean squared error of du/dt, masks "
+                         "averaged exactly).",
+                         *record.objective));
+      say(a, "\nMean field, with the standard deviation over the masks:");
+      say(a, format_equations(result.model, EquationFormat::text));
+    }
+    say(a, "Model written to " + output);
+  }
+  if (!good) {
+    warn(a, "training did not succeed: " + record.reason + "; no model was written");
+    return kNotTrusted;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command fit_command() {
+  const auto& t = kDefaults.training;
+  std::vector<Option> options = {
+      {"--degree", "P", "degree of the polynomial kernel", fmt::format("{}", kDefaults.degree)},
+      {"--hidden", "K", "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
+      {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
+      {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
+      {"--scale", "WHAT", "standardise variables inside, or not (the paper's setting)", "standard", 0, {"standard", "none"}},
+      {"--derivative", "HOW", "how derivatives are taken from the data", "forward", 0, {"forward"}},
+      {"--noise-factor", "C", "their error is taken as C·h^M (paper: h²), in model units", fmt::format("{}", kDefaults.derivative.noise_factor)},
+      {"--noise-order", "M", "", fmt::format("{}", kDefaults.derivative.noise_order)},
+      {"--layers", "A,B,…", "a general network with these hidden layers instead of the\npolynomial kernel; no equations, same forecasts", ""},
+      {"--activation", "NAME", "of those layers", "tanh", 0, {"identity", "tanh", "sigmoid", "relu", "sin"}},
+      {"--trainer", "NAME", "optimiser", "adam", 0, {"adam", "sgd"}},
+      {"--batches", "N", "how often the targets are drawn anew", fmt::format("{}", t.batches)},
+      {"--schedule", "S@A,…", "for each batch S steps at learning rate A, and so on", schedule_text(t.schedule)},
+      {"--noise-samples", "B", "draws of the derivative noise per row and batch", fmt::format("{}", t.noise_samples)},
+      {"--masks", "K", "masks averaged in each step", fmt::format("{}", t.masks)},
+      {"--mask-per", "WHAT", "a mask for each row, or one for all rows of a step", "row", 0, {"row", "batch"}},
+  };
+  for (Option& o : column_options()) options.push_back(o);
+  options.push_back(seed_option());
+  options.push_back(threads_option());
+  options.push_back({"--output", "FILE", "model to write", "model.json", 'o'});
+  return {"fit",
+          "learn a model from observed trajectories",
+          "Learns du/dt = f(u) from observed trajectories: a Bayesian polynomial-kernel network with\n"
+          "dropout, trained on derivatives taken from the data.",
+          "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
+          "odecast fit train.csv --scale none --seed 1 -o paper.json      # as in the paper",
+          {{"DATA", "CSV with a header, a time column and one column per variable"}},
+          with_common(std::move(options)),
+          run};
+}
+
+}  // namespace odecast::cli

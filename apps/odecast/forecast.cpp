@@ -1,0 +1,184 @@
+#include "odecast/forecast/forecast.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
+#include "odecast/forecast/forecast_file.hpp"
+#include "odecast/posterior/model_file.hpp"
+
+namespace odecast::cli {
+namespace {
+
+const ForecastOptions kDefaults;
+
+ForecastOptions read_options(const Arguments& a) {
+  ForecastOptions o;
+  if (a.given("--init")) o.init = to_vector(a.numbers("--init"));
+  if (a.given("--init-sd")) o.init_sd = to_vector(a.numbers("--init-sd"));
+  if (a.given("--from")) o.from = a.number("--from");
+  o.draws = static_cast<int>(a.whole("--draws", 2, 1'000'000'000));
+  o.level = a.number("--level");
+  o.bands = a.text("--bands") == "sd"          ? Bands::sd
+            : a.text("--bands") == "quantiles" ? Bands::quantiles
+                                               : Bands::both;
+  o.blow_up = a.text("--blow-up") == "until" ? BlowUp::until : BlowUp::discard;
+  o.mask = a.text("--mask-change") == "step"   ? MaskChange::step
+           : a.text("--mask-change") == "call" ? MaskChange::call
+                                               : MaskChange::never;
+  o.transition_noise = a.given("--transition-noise");
+  o.solver.method = a.text("--method") == "rk4"     ? Method::rk4
+                    : a.text("--method") == "euler" ? Method::euler
+                                                    : Method::rk45;
+  o.solver.rtol = a.number("--rtol");
+  o.solver.atol = a.number("--atol");
+  o.solver.max_steps = a.whole("--max-steps", 1, 1'000'000'000);
+  o.bound_factor = a.number("--bound");
+  o.attempts_per_draw = static_cast<int>(a.whole("--attempts", 1, 1'000'000));
+  o.seed = a.seed();
+  o.threads = a.threads();
+  return o;
+}
+
+/// Output times: those of a file, or an even grid.
+std::vector<double> output_times(const Arguments& a, const Model& model, const ForecastOptions& o) {
+  const double start = forecast_start(model, o).time;
+  if (a.given("--at")) {
+    if (a.given("--until") || a.given("--step"))
+      throw_usage({"option --at", "--until or --step beside it", "one way to give the times",
+                   "Remove the others."});
+    std::vector<double> times;
+    const Dataset file = read_csv(a.text("--at"));
+    for (const double t : file.trajectories.front().times)
+      if (t > start) times.push_back(t);
+    return times;
+  }
+  if (!a.given("--until"))
+    throw_usage({"odecast forecast", "neither --until nor --at", "an end time",
+                 fmt::format("Give --until T, later than the start at t = {}.", start)});
+  return regular_times(start, a.number("--until"),
+                       a.given("--step") ? a.number("--step") : model.step);
+}
+
+int run_single(const Arguments& a, const Model& model, const ForecastOptions& o) {
+  const std::string output = a.text("--output");
+  const SingleTrajectory one = single_trajectory(
+      model, a.text("--field") == "mean" ? SingleField::mean : SingleField::point, o);
+  const bool good = one.status == SolveStatus::finished;
+  write_file(output, format_csv({model.variables, {{"", one.times, one.states}}, std::nullopt}));
+  if (a.json())
+    fmt::print("{}\n", nlohmann::ordered_json{{"status", status_name(one.status)},
+                                              {"field", a.text("--field")},
+                                              {"rows", one.times.size()},
+                                              {"reached", one.reached},
+                                              {"output", output}}
+                           .dump(2));
+  else
+    say(a, fmt::format("One trajectory of the {} field to t = {:.6g}, written to {}",
+                       a.text("--field"), one.reached, output));
+  if (!good)
+    warn(a, fmt::format("the trajectory {} at t = {:.6g}", status_name(one.status), one.reached));
+  return good ? kDone : kNotTrusted;
+}
+
+int run(const Arguments& a) {
+  ForecastOptions options = read_options(a);
+  const std::string input = a.positional(0), output = a.text("--output");
+  check_output(output, {input, a.text("--at")});
+  const Model model = load_model(input);
+  options.times = output_times(a, model, options);
+  if (options.solver.method != Method::rk45)
+    options.solver.fixed_step = a.given("--fixed-step") ? a.number("--fixed-step") : model.step;
+  if (a.text("--field") != "draws") return run_single(a, model, options);
+
+  Forecast f;
+  {
+    const Observer observer = progress(a);
+    f = forecast(model, options, observer);
+  }
+  const bool usable = f.times.size() > 1;
+  if (usable) write_file(output, format_forecast(f));
+
+  const bool complete = f.status == ForecastStatus::complete;
+  const double first_blow_up =
+      f.blow_up_times.empty() ? 0
+                              : *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
+  if (a.json()) {
+    nlohmann::ordered_json j = {
+        {"status", complete ? "complete" : "too_few"},
+        {"reason", f.reason},
+        {"draws", f.draws},
+        {"kept", f.kept},
+        {"discarded", f.discarded},
+        {"first_blow_up",
+         f.blow_up_times.empty() ? nlohmann::ordered_json(nullptr)
+                                 : nlohmann::ordered_json(first_blow_up)},
+        {"level", f.level},
+        {"seconds", f.seconds},
+        {"seed", options.seed}};
+    if (usable) j["output"] = output;
+    fmt::print("{}\n", j.dump(2));
+  } else if (usable) {
+    say(a, fmt::format("Forecast from t = {:.6g} to {:.6g} in {:.3f} s, written to {}",
+                       f.times.front(), f.times.back(), f.seconds, output));
+    const bool discard = options.blow_up == BlowUp::discard;
+    say(a, fmt::format("{} trajectories {}; {} blew up{} ({:.1f} %{}).", f.kept,
+                       discard ? "kept" : "drawn", f.discarded,
+                       discard ? " and were replaced" : " and count until then",
+                       100.0 * static_cast<double>(f.discarded) /
+                           static_cast<double>(f.kept + (discard ? f.discarded : 0)),
+                       f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
+  }
+  if (!complete) {
+    warn(a, f.reason + (usable ? "" : ". No forecast was written"));
+    return kNotTrusted;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command forecast_command() {
+  const auto& s = kDefaults.solver;
+  return {
+      "forecast",
+      "forecast with mean and confidence band",
+      "Integrates many draws of a fitted model forward, discards those that blow up, and gives the\n"
+      "mean and confidence band of every variable. Without --init it continues from the last\n"
+      "observation of the data the model was fitted to.",
+      "odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
+      "odecast forecast model.json --at test.csv -o forecast.csv     # at the times of a file",
+      {{"MODEL", "file written by odecast fit"}},
+      with_common({
+          {"--init", "A,B,…", "start (default: the last observation)", ""},
+          {"--init-sd", "A,B,…", "standard deviation of a Gaussian start (default: a point)", ""},
+          {"--from", "T", "time of the start (default: 0 with --init, else that of\nthe last observation)", ""},
+          {"--until", "T", "end time, on the same axis", ""},
+          {"--step", "H", "spacing of the output times (default: that of the data)", ""},
+          {"--at", "FILE", "output at the times of this CSV instead", ""},
+          {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
+          {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},
+          {"--bands", "WHICH", "mean ± c sd (the paper), quantiles, or both", "both", 0, {"both", "sd", "quantiles"}},
+          {"--blow-up", "RULE", "discard: a run that blows up is replaced (the paper; looks\nahead); until: it counts up to that time", "discard", 0, {"discard", "until"}},
+          {"--field", "WHICH", "draws; or one trajectory of the mean over masks, or of the\npoint estimate with all units kept", "draws", 0, {"draws", "mean", "point"}},
+          {"--mask-change", "WHEN", "one mask per trajectory, or a fresh one at every step or\ncall (their spread shrinks with the step)", "never", 0, {"never", "step", "call"}},
+          {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
+          {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
+          {"--rtol", "E", "relative tolerance of rk45", fmt::format("{}", s.rtol)},
+          {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
+          {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
+          {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kDefaults.bound_factor)},
+          {"--attempts", "N", "at most N × draws trajectories are tried", fmt::format("{}", kDefaults.attempts_per_draw)},
+          {"--max-steps", "N", "solver steps after which a run counts as blown up", fmt::format("{}", s.max_steps)},
+          seed_option(),
+          threads_option(),
+          {"--output", "FILE", "CSV to write", "forecast.csv", 'o'},
+      }),
+      run};
+}
+
+}  // namespace odecast::cli

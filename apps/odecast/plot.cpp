@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/files.hpp"
+#include "odecast/forecast/forecast_file.hpp"
+#include "odecast/report/figure.hpp"
+#include "odecast/systems/catalogue.hpp"
+
+namespace odecast::cli {
+namespace {
+
+int run(const Arguments& a) {
+  const std::string input = a.positional(0), output = a.text("--output");
+  check_output(output, {input, a.text("--truth")});
+  const Forecast forecast = read_forecast(input);
+  FigureContent content;
+  content.variables = a.words("--variables");
+  content.title = a.text("--title");
+  content.quantiles = a.text("--band") == "quantiles";
+  if (a.given("--truth")) content.truth = read_csv(a.text("--truth"));
+  if (a.given("--system")) content.lyapunov = find_system(a.text("--system")).lyapunov;
+  write_file(output, forecast_figure(forecast, content));
+  say(a, "Figure written to " + output);
+  if (a.json()) fmt::print("{{\"output\": \"{}\"}}\n", output);
+  return kDone;
+}
+
+}  // namespace
+
+Command plot_command() {
+  return {"plot",
+          "draw a forecast with its band as SVG",
+          "Draws mean and band of a forecast, over the truth where given, as an SVG figure.",
+          "odecast plot forecast.csv --truth test.csv --variables x -o forecast.svg",
+          {{"FORECAST", "file written by odecast forecast"}},
+          with_common({
+              {"--truth", "FILE", "what happened, CSV as for fit", ""},
+              {"--variables", "A,B,…", "one panel each (default: all)", ""},
+              {"--band", "WHICH", "the band to draw", "sd", 0, {"sd", "quantiles"}},
+              {"--system", "NAME", "mark Lyapunov times of this catalogue system", ""},
+              {"--title", "TEXT", "above the figure", ""},
+              {"--output", "FILE", "SVG to write", "forecast.svg", 'o'},
+          }),
+          run};
+}
+
+}  // namespace odecast::cli

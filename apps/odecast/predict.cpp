@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
+#include "odecast/core/random.hpp"
+#include "odecast/posterior/dropout_posterior.hpp"
+#include "odecast/posterior/model_file.hpp"
+
+namespace odecast::cli {
+namespace {
+
+int run(const Arguments& a) {
+  const Model model = load_model(a.positional(0));
+  const Vector u = to_vector(a.numbers("--at"));
+  if (u.size() != model.dimension())
+    throw_usage({"option --at", fmt::format("{} values", u.size()),
+                 fmt::format("{}", model.dimension()), "Give one value per variable."});
+  const double level = a.number("--level");
+  if (!(level > 0 && level < 1))
+    throw_usage({"option --level", a.text("--level"), "a number between 0 and 1", "0.95 is usual."});
+  const DropoutPosterior posterior(model.network);
+  const Vector v = model.scaling.to_model(u);
+  const Moments m = a.given("--draws")
+                        ? sampled_moments(posterior, v, static_cast<int>(a.whole("--draws", 2, 1'000'000'000)), a.seed())
+                        : posterior.moments(v);
+  const Vector mean = model.scaling.scale.cwiseProduct(m.mean);
+  const Vector sd = model.scaling.scale.cwiseProduct(m.sd());
+  const double c = normal_quantile((1 + level) / 2);
+  if (a.json()) {
+    nlohmann::ordered_json j;
+    for (Eigen::Index i = 0; i < mean.size(); ++i)
+      j[model.variables[static_cast<std::size_t>(i)]] = {{"mean", mean[i]},
+                                                         {"sd", sd[i]},
+                                                         {"lower", mean[i] - c * sd[i]},
+                                                         {"upper", mean[i] + c * sd[i]}};
+    fmt::print("{}\n", nlohmann::ordered_json{{"derivative", j}, {"level", level}}.dump(2));
+    return kDone;
+  }
+  fmt::print("{:<12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "sd", "lower", "upper");
+  for (Eigen::Index i = 0; i < mean.size(); ++i)
+    fmt::print("{:<12} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n",
+               "d" + model.variables[static_cast<std::size_t>(i)] + "/dt", mean[i], sd[i],
+               mean[i] - c * sd[i], mean[i] + c * sd[i]);
+  return kDone;
+}
+
+}  // namespace
+
+Command predict_command() {
+  return {"predict",
+          "du/dt at a state, with its spread",
+          "Gives mean, standard deviation and interval of du/dt at a state over the draws of the\n"
+          "model: exactly where a closed form exists, or from K sampled draws as in the paper.",
+          "odecast predict model.json --at=-1,-1,-1",
+          {{"MODEL", "file written by odecast fit"}},
+          with_common({
+              {"--at", "A,B,…", "the state", ""},
+              {"--draws", "K", "sample K draws (default: exact)", ""},
+              {"--level", "P", "confidence level of the interval", "0.95"},
+              seed_option(),
+          }),
+          run};
+}
+
+}  // namespace odecast::cli

@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/forecast/forecast_file.hpp"
+#include "odecast/scores/scores.hpp"
+#include "odecast/systems/catalogue.hpp"
+
+namespace odecast::cli {
+namespace {
+
+nlohmann::ordered_json row_json(const Scores& s, const ScoreRow& row) {
+  nlohmann::ordered_json j;
+  for (std::size_t i = 0; i < s.variables.size(); ++i) j[s.variables[i]] = row.variables[i];
+  j["all"] = row.all;
+  return j;
+}
+
+std::string table(const Scores& s) {
+  const std::vector<std::pair<std::string, const ScoreRow*>> rows = {
+      {fmt::format("coverage of the {:g} % band", 100 * s.level), &s.coverage},
+      {"mean width of the band", &s.width},
+      {"CRPS (Gaussian)", &s.crps},
+      {"rmse of the mean", &s.rmse},
+      {"rmse / sd of the truth", &s.nrmse}};
+  std::string text = fmt::format("{:<28}", "");
+  for (const auto& v : s.variables) text += fmt::format(" {:>9}", v);
+  text += fmt::format(" {:>9}\n", "all");
+  for (const auto& [name, row] : rows) {
+    text += fmt::format("{:<28}", name);
+    for (const double x : row->variables) text += fmt::format(" {:>9.3g}", x);
+    text += fmt::format(" {:>9.3g}\n", row->all);
+  }
+  text += fmt::format("valid prediction time {:.3g}", s.vpt_time);
+  if (s.vpt_lyapunov_times)
+    text += fmt::format(" = {:.2f} Lyapunov times", *s.vpt_lyapunov_times);
+  return text + fmt::format(" (error of the mean below {:g} sd), {} times in ({:g}, {:g}]",
+                            s.vpt_threshold, s.points, s.from, s.until);
+}
+
+int run(const Arguments& a) {
+  ScoreOptions options;
+  options.band = a.text("--band") == "quantiles" ? ScoredBand::quantiles : ScoredBand::sd;
+  options.threshold = a.number("--threshold");
+  options.trajectory = a.text("--trajectory");
+  if (a.given("--lyapunov")) options.lyapunov = a.number("--lyapunov");
+  if (a.given("--system")) {
+    const auto exponent = find_system(a.text("--system")).lyapunov;
+    if (exponent && *exponent > 0) options.lyapunov = *exponent;
+  }
+  const Forecast forecast = read_forecast(a.positional(0));
+  const Scores s = score(forecast, read_csv(a.positional(1), columns(a)), options);
+  if (a.json()) {
+    using Json = nlohmann::ordered_json;
+    fmt::print("{}\n",
+               Json{{"coverage", row_json(s, s.coverage)},
+                    {"width", row_json(s, s.width)},
+                    {"crps", row_json(s, s.crps)},
+                    {"rmse", row_json(s, s.rmse)},
+                    {"nrmse", row_json(s, s.nrmse)},
+                    {"vpt",
+                     {{"time", s.vpt_time},
+                      {"lyapunov_times",
+                       s.vpt_lyapunov_times ? Json(*s.vpt_lyapunov_times) : Json(nullptr)},
+                      {"threshold", s.vpt_threshold}}},
+                    {"level", s.level},
+                    {"band", s.band == ScoredBand::sd ? "sd" : "quantiles"},
+                    {"points", s.points},
+                    {"from", s.from},
+                    {"until", s.until}}
+                   .dump(2));
+  } else {
+    say(a, table(s));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command score_command() {
+  std::vector<Option> options = {
+      {"--band", "WHICH", "the band to judge", "sd", 0, {"sd", "quantiles"}},
+      {"--threshold", "E", "of the valid prediction time, in sd of the truth", "0.4"},
+      {"--lyapunov", "L", "largest exponent: gives that time in Lyapunov times", ""},
+      {"--system", "NAME", "take the exponent from the catalogue", ""},
+      {"--trajectory", "ID", "which trajectory of the truth (default: the only one)", ""}};
+  for (Option& o : column_options()) options.push_back(o);
+  return {"score",
+          "compare a forecast with what happened",
+          "Compares a forecast with the truth at the times both have: coverage and width of the band,\n"
+          "CRPS, errors of the mean, valid prediction time. The start is given and does not count.",
+          "odecast score forecast.csv test.csv --system SprottB",
+          {{"FORECAST", "file written by odecast forecast"}, {"TRUTH", "CSV as for fit"}},
+          with_common(std::move(options)),
+          run};
+}
+
+}  // namespace odecast::cli

@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
+
+namespace odecast::cli {
+namespace {
+
+volatile std::sig_atomic_t received_signal = 0;
+
+extern "C" void on_signal(int signal) {
+  if (received_signal != 0) _exit(128 + signal);  // asked twice: at once
+  received_signal = signal;
+}
+
+/// The bar. It is drawn at most ten times a second, first after a second, and wiped at the end.
+class Bar {
+ public:
+  ~Bar() {
+    if (drawn_) std::fputs("\r\x1b[K", stderr);
+  }
+  void update(std::string_view what, double fraction) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - begin_ < std::chrono::seconds(1) || now - last_ < std::chrono::milliseconds(100))
+      return;
+    last_ = now;
+    drawn_ = true;
+    const int width = 30, full = static_cast<int>(fraction * width);
+    const double elapsed = std::chrono::duration<double>(now - begin_).count();
+    const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : 0;
+    fmt::print(stderr, "\r\x1b[K{} [{:=<{}}{:<{}}] {:3.0f} %  {:.0f} s left", what, "", full, "",
+               width - full, 100 * fraction, left);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_ = begin_;
+  bool drawn_ = false;
+};
+
+}  // namespace
+
+void install_signal_handlers() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write error, reported as such
+}
+
+std::vector<Option> with_common(std::vector<Option> options) {
+  options.push_back({"--json", "", "print one JSON object on standard output, nothing else", ""});
+  options.push_back({"--quiet", "", "no progress and no messages but errors", "", 'q'});
+  options.push_back({"--help", "", "this text", "", 'h'});
+  return options;
+}
+
+Option seed_option() {
+  return {"--seed", "N", "seed of all random numbers; same seed, same bytes", "1"};
+}
+
+Option threads_option() {
+  return {"--threads", "N", "threads to use; results do not depend on it", "all"};
+}
+
+std::vector<Option> column_options() {
+  return {{"--time", "NAME", "the time column (default: t or time)", ""},
+          {"--id", "NAME", "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
+          {"--variables", "A,B,…", "the columns to use (default: all others)", ""}};
+}
+
+CsvOptions columns(const Arguments& a) {
+  return {a.text("--time"), a.text("--id"), a.words("--variables")};
+}
+
+Observer progress(const Arguments& a) {
+  std::shared_ptr<Bar> bar;
+  if (!a.quiet() && isatty(STDERR_FILENO)) bar = std::make_shared<Bar>();
+  return [bar](std::string_view what, double fraction) {
+    if (received_signal != 0) throw Interrupted(received_signal);
+    if (bar) bar->update(what, fraction);
+  };
+}
+
+void check_output(const std::filesystem::path& output,
+                  std::initializer_list<std::filesystem::path> inputs) {
+  for (const auto& input : inputs)
+    if (same_file(output, input))
+      throw_usage({"output '" + output.string() + "'", "the file that is also the input",
+                   "another file", "Choose another name with -o."});
+  check_writable(output);
+}
+
+Vector to_vector(const std::vector<double>& values) {
+  return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
+}
+
+void say(const Arguments& a, const std::string& text) {
+  if (!a.json() && !a.quiet()) fmt::print("{}\n", text);
+}
+
+void warn(const Arguments& a, const std::string& text) {
+  if (!a.quiet()) fmt::print(stderr, "odecast: {}\n", text);
+}
+
+}  // namespace odecast::cli

@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
+#include "odecast/core/numbers.hpp"
+#include "odecast/forecast/forecast.hpp"
+#include "odecast/solver/solve.hpp"
+#include "odecast/systems/catalogue.hpp"
+
+namespace odecast::cli {
+namespace {
+
+std::vector<Parameter> parameters(const Arguments& a) {
+  std::vector<Parameter> result;
+  for (const auto& word : a.words("--set")) {
+    const auto equals = word.find('=');
+    const auto value =
+        equals == word.npos ? std::nullopt : parse_number(word.substr(equals + 1));
+    if (!value)
+      throw_usage({"option --set", "'" + word + "'", "NAME=NUMBER", "For example --set rho=24."});
+    result.push_back({word.substr(0, equals), *value});
+  }
+  return result;
+}
+
+/// One standard deviation per variable.
+Vector noise_sd(const Dataset& data, double factor, bool of_rms) {
+  if (!of_rms) return factor * spread(data).sd;
+  double squares = 0;
+  for (const Trajectory& t : data.trajectories) squares += t.states.squaredNorm();
+  const double rms =
+      std::sqrt(squares / (static_cast<double>(data.rows()) * data.dimension()));
+  return Vector::Constant(data.dimension(), factor * rms);
+}
+
+int run(const Arguments& a) {
+  const System system = find_system(
+      a.positional(0), a.given("--size") ? static_cast<int>(a.whole("--size", 4, 10000)) : 0,
+      parameters(a));
+  const Vector start = a.given("--init") ? to_vector(a.numbers("--init")) : system.start;
+  if (start.size() != system.start.size())
+    throw_usage({"option --init", fmt::format("{} values", start.size()),
+                 fmt::format("{} ({})", system.start.size(), fmt::join(system.variables, ", ")),
+                 "Give one value per variable, separated by commas."});
+  const double step = a.given("--step") ? a.number("--step") : system.step;
+  const double until = a.given("--until") ? a.number("--until") : 5000 * step;
+  std::vector<double> times = regular_times(0, until, step);
+  times.insert(times.begin(), 0.0);
+  const double noise = a.number("--noise");
+  if (noise < 0)
+    throw_usage({"option --noise", a.text("--noise"), "a number >= 0", "0.01 means one per cent."});
+  const std::string output = a.text("--output");
+  if (!output.empty()) check_output(output, {});
+
+  const Observer observer = progress(a);
+  const CertifiedSolution truth = solve_certified(
+      VectorField(system.field.dimension(),
+                  [&, until](double t, const double* u, double* dudt) {
+                    observer("simulating", t / until / 2);
+                    system.field(t, u, dudt);
+                  }),
+      0, start, times);
+  if (truth.solution.status != SolveStatus::finished) {
+    warn(a, fmt::format("{} from this start {} at t = {:.6g}: nothing was written. Choose another "
+                        "--init or an earlier --until.",
+                        system.name, status_name(truth.solution.status), truth.solution.reached));
+    return kNotTrusted;
+  }
+  Dataset data{system.variables, {{"", times, truth.solution.states}}, std::nullopt};
+  const bool certified = truth.certified_until >= times.back();
+  if (!certified) data.certified_until = truth.certified_until;
+  Vector sd = Vector::Zero(data.dimension());
+  if (noise > 0) {
+    sd = noise_sd(data, noise, a.text("--noise-of") == "rms");
+    add_noise(data, sd, a.seed());
+  }
+  const std::string text = format_csv(data);
+  if (!output.empty())
+    write_file(output, text);
+  else if (!a.json())
+    fmt::print("{}", text);
+
+  if (a.json()) {
+    nlohmann::ordered_json j = {
+        {"system", system.name},
+        {"variables", system.variables},
+        {"rows", data.rows()},
+        {"until", times.back()},
+        {"certified_until", truth.certified_until},
+        {"noise_sd", std::vector<double>(sd.begin(), sd.end())},
+        {"lyapunov", system.lyapunov ? nlohmann::ordered_json(*system.lyapunov) : nullptr}};
+    if (!output.empty()) j["output"] = output;
+    fmt::print("{}\n", j.dump(2));
+  } else if (!output.empty()) {
+    say(a, fmt::format("{}: {} rows, t = 0 … {}, written to {}", system.name, data.rows(),
+                       times.back(), output));
+  }
+  if (!certified)
+    warn(a, fmt::format("the solution is certified until t = {} only; later rows depend on "
+                        "round-off and cannot be used as truth",
+                        truth.certified_until));
+  return kDone;
+}
+
+}  // namespace
+
+Command simulate_command() {
+  return {
+      "simulate",
+      "make data from a known system",
+      "Makes data from a system of the catalogue (`odecast systems` lists them), integrated at\n"
+      "two tight tolerances: until when the two agree is certified and recorded.",
+      "odecast simulate SprottB --init 1,1,1 --until 10 --step 0.002 -o train.csv\n"
+      "odecast simulate Lorenz --noise 0.01 --seed 7 -o noisy.csv",
+      {{"SYSTEM", "name, in any case"}},
+      with_common({
+          {"--init", "A,B,…", "start (default: the catalogue's)", ""},
+          {"--until", "T", "end time (default: 5000 steps)", ""},
+          {"--step", "H", "spacing of the rows (default: the catalogue's)", ""},
+          {"--noise", "F", "add Gaussian noise of sd F × …", "0"},
+          {"--noise-of", "WHAT", "… each variable's sd, or the rms over all variables", "sd", 0,
+           {"sd", "rms"}},
+          {"--set", "P=V,…", "parameters of the system", ""},
+          {"--size", "N", "number of variables (Lorenz96)", ""},
+          seed_option(),
+          {"--output", "FILE", "CSV to write (default: standard output)", "", 'o'},
+      }),
+      run};
+}
+
+}  // namespace odecast::cli

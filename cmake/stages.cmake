@@ -1,0 +1,59 @@
+# odecast_stage(NAME SOURCES a b … LINKS targets… [PRIVATE targets…] [KERNELS k …])
+#
+# One static library per stage. Its headers are reached through a directory of its own that holds
+# nothing but a link to odecast/NAME, so that including a header of a stage that is not linked does
+# not compile. A kernel k is compiled once per instruction set, from k_sse2.cpp, k_avx2.cpp,
+# k_avx512.cpp.
+set(ODECAST_TARGETS "")
+
+# -Wrestrict is wrong about std::string in GCC 12 (its bug 105329).
+set(ODECAST_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+# Fused multiply-add would make instruction sets and compilers differ in the last bit; errno is
+# never looked at.
+set(ODECAST_NUMERICS -ffp-contract=off -fno-math-errno)
+
+function(odecast_compile_options target)
+  target_compile_options(${target} PRIVATE ${ODECAST_WARNINGS} ${ODECAST_NUMERICS}
+                         $<$<BOOL:${ODECAST_WERROR}>:-Werror>)
+  if(ODECAST_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${ODECAST_SANITIZE}
+                           -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${ODECAST_SANITIZE})
+  endif()
+endfunction()
+
+function(odecast_stage name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE;KERNELS" ${ARGN})
+  set(target odecast_${name})
+  list(TRANSFORM ARG_SOURCES REPLACE "(.+)" "odecast/${name}/\\1.cpp")
+  foreach(kernel IN LISTS ARG_KERNELS)
+    foreach(isa sse2 avx2 avx512)
+      set(source odecast/${name}/${kernel}_${isa}.cpp)
+      list(APPEND ARG_SOURCES ${source})
+      if(isa STREQUAL "avx2")
+        set(flags "-O3;-march=x86-64-v3")
+      elseif(isa STREQUAL "avx512")
+        set(flags "-O3;-march=x86-64-v4;-mprefer-vector-width=512")
+      else()
+        set(flags "-O3")
+      endif()
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags}")
+    endforeach()
+  endforeach()
+
+  set(root ${PROJECT_BINARY_DIR}/stages/${name})
+  file(MAKE_DIRECTORY ${root}/odecast)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/odecast/${name} ${root}/odecast/${name} SYMBOLIC)
+
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(odecast::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${root}>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${target} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE})
+  odecast_compile_options(${target})
+  list(APPEND ODECAST_TARGETS ${target})
+  set(ODECAST_TARGETS ${ODECAST_TARGETS} PARENT_SCOPE)
+endfunction()

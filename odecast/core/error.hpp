@@ -1,0 +1,47 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace odecast {
+
+/// What kind of bad input an Error reports. The command line turns each into an exit code.
+enum class ErrorKind {
+  usage,  ///< an option, a range, an unknown name
+  data,   ///< what is inside a file
+  file,   ///< a file or the system: missing, unreadable, unwritable, full
+};
+
+/// The four facts every error carries.
+struct Complaint {
+  std::string where;     ///< file, line, column, option
+  std::string found;     ///< what is there
+  std::string expected;  ///< what should be there
+  std::string remedy;    ///< what to do; a full sentence
+};
+
+/// Bad input from outside. Bugs of our own are assertions; expected numerical outcomes are statuses.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const Complaint& complaint);
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+[[noreturn]] void throw_usage(const Complaint& complaint);
+[[noreturn]] void throw_data(const Complaint& complaint);
+[[noreturn]] void throw_file(const Complaint& complaint);
+
+/// Thrown by an Observer to stop the work; `signal` is the number the program exits with, less 128.
+class Interrupted : public std::runtime_error {
+ public:
+  explicit Interrupted(int signal) : std::runtime_error("interrupted"), signal_(signal) {}
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
+};
+
+}  // namespace odecast

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace odecast {
+
+/// The whole file; "-" is standard input. Throws Error (file).
+std::string read_file(const std::filesystem::path& path);
+
+/// Throws Error (file) unless a file can be created in the directory of `path`. Called before long
+/// work, so that an unwritable place is found before it.
+void check_writable(const std::filesystem::path& path);
+
+/// True when both name the same existing file.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
+/// A file that appears whole or not at all: written to a temporary beside the target, flushed to
+/// the disk, then renamed over it. Without commit() (an exception, an interruption) the temporary
+/// is removed and the old file stays.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::string_view bytes);
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* action) const;
+  void flush();
+
+  std::filesystem::path path_, temporary_;
+  std::string buffer_;
+  int descriptor_ = -1;
+};
+
+void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+}  // namespace odecast

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace odecast {
+
+/// The shortest text that reads back as the same double; "nan", "inf", "-inf" otherwise. No locale.
+std::string format_number(double value);
+void append_number(std::string& text, double value);
+
+/// The number in `text` (no surrounding space; an optional leading '+'), or nothing when the text
+/// is anything else. "nan" and "inf" are read as such: whether they are welcome is the caller's
+/// question. No locale. A magnitude outside the doubles reads as infinity or zero.
+std::optional<double> parse_number(std::string_view text);
+
+}  // namespace odecast

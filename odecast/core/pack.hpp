@@ -1,0 +1,174 @@
+#pragma once
+
+// Eight doubles side by side, for the inner loops. This header is included only by the kernel
+// sources, which are compiled once per instruction set; everything is in an unnamed namespace so
+// that no function compiled for one instruction set can be taken by the linker for another.
+//
+// A Pack always has eight lanes, on SSE2 as four native vectors, on AVX2 as two, on AVX-512 as one.
+// Sums over lanes therefore have the same order everywhere, and with contraction off (no fused
+// multiply-add) all instruction sets give the same bits.
+//
+// The functions below exist for `double` too, as a pack of one lane with `bool` for its mask: an
+// algorithm written with them serves a single trajectory and eight.
+
+#include <cstdint>
+
+namespace odecast {
+namespace {
+
+#if defined(__AVX512F__)
+typedef double NativeDouble __attribute__((vector_size(64)));
+typedef std::int64_t NativeInt __attribute__((vector_size(64)));
+constexpr int kNativeLanes = 8;
+#elif defined(__AVX2__)
+typedef double NativeDouble __attribute__((vector_size(32)));
+typedef std::int64_t NativeInt __attribute__((vector_size(32)));
+constexpr int kNativeLanes = 4;
+#else
+typedef double NativeDouble __attribute__((vector_size(16)));
+typedef std::int64_t NativeInt __attribute__((vector_size(16)));
+constexpr int kNativeLanes = 2;
+#endif
+
+constexpr int kLanes = 8;
+constexpr int kParts = kLanes / kNativeLanes;
+
+#define ODECAST_INLINE inline __attribute__((always_inline))
+#define ODECAST_EACH_PART for (int part = 0; part < kParts; ++part)
+
+struct Mask {
+  NativeInt v[kParts];
+};
+
+struct Pack {
+  NativeDouble v[kParts];
+  Pack() = default;
+  ODECAST_INLINE Pack(double x) { ODECAST_EACH_PART v[part] = NativeDouble{} + x; }
+};
+
+#define ODECAST_PACK_OPERATOR(op)                          \
+  ODECAST_INLINE Pack operator op(Pack a, const Pack& b) { \
+    ODECAST_EACH_PART a.v[part] = a.v[part] op b.v[part];  \
+    return a;                                              \
+  }
+ODECAST_PACK_OPERATOR(+)
+ODECAST_PACK_OPERATOR(-)
+ODECAST_PACK_OPERATOR(*)
+ODECAST_PACK_OPERATOR(/)
+#undef ODECAST_PACK_OPERATOR
+
+#define ODECAST_PACK_COMPARISON(op)                              \
+  ODECAST_INLINE Mask operator op(const Pack& a, const Pack& b) { \
+    Mask m;                                                      \
+    ODECAST_EACH_PART m.v[part] = a.v[part] op b.v[part];        \
+    return m;                                                    \
+  }
+ODECAST_PACK_COMPARISON(<)
+ODECAST_PACK_COMPARISON(<=)
+ODECAST_PACK_COMPARISON(>)
+ODECAST_PACK_COMPARISON(==)
+#undef ODECAST_PACK_COMPARISON
+
+ODECAST_INLINE Mask operator&(Mask a, const Mask& b) {
+  ODECAST_EACH_PART a.v[part] &= b.v[part];
+  return a;
+}
+
+/// Lane by lane: m ? a : b.
+ODECAST_INLINE Pack select(const Mask& m, const Pack& a, const Pack& b) {
+  Pack r;
+  ODECAST_EACH_PART r.v[part] = m.v[part] ? a.v[part] : b.v[part];
+  return r;
+}
+ODECAST_INLINE double select(bool m, double a, double b) { return m ? a : b; }
+
+/// a where m, zero elsewhere.
+ODECAST_INLINE Pack keep(const Mask& m, Pack a) {
+  ODECAST_EACH_PART a.v[part] = (NativeDouble)((NativeInt)a.v[part] & m.v[part]);
+  return a;
+}
+
+ODECAST_INLINE Pack absolute(Pack a) {
+  ODECAST_EACH_PART a.v[part] = (NativeDouble)((NativeInt)a.v[part] & INT64_MAX);
+  return a;
+}
+ODECAST_INLINE double absolute(double a) { return __builtin_fabs(a); }
+
+/// Correctly rounded, as everything here.
+ODECAST_INLINE Pack square_root(Pack a) {
+  ODECAST_EACH_PART for (int i = 0; i < kNativeLanes; ++i)
+    a.v[part][i] = __builtin_sqrt(a.v[part][i]);
+  return a;
+}
+ODECAST_INLINE double square_root(double a) { return __builtin_sqrt(a); }
+
+/// The second operand where they are unordered (a NaN in either).
+template <class Real>
+ODECAST_INLINE Real larger(const Real& a, const Real& b) {
+  return select(a > b, a, b);
+}
+template <class Real>
+ODECAST_INLINE Real smaller(const Real& a, const Real& b) {
+  return select(a < b, a, b);
+}
+
+/// |next double above t - t|.
+ODECAST_INLINE Pack spacing(const Pack& t) {
+  Pack r;
+  ODECAST_EACH_PART {
+    const NativeInt bits = (NativeInt)t.v[part];
+    const NativeInt next = bits + (t.v[part] >= 0 ? NativeInt{} + 1 : NativeInt{} - 1);
+    r.v[part] = (NativeDouble)next - t.v[part];
+  }
+  return r;
+}
+ODECAST_INLINE double spacing(double t) {
+  return __builtin_nextafter(t, __builtin_inf()) - t;
+}
+
+ODECAST_INLINE double lane(const Pack& a, int i) {
+  return a.v[i / kNativeLanes][i % kNativeLanes];
+}
+ODECAST_INLINE double lane(double a, int) { return a; }
+ODECAST_INLINE void set_lane(Pack& a, int i, double x) {
+  a.v[i / kNativeLanes][i % kNativeLanes] = x;
+}
+ODECAST_INLINE void set_lane(double& a, int, double x) { a = x; }
+
+/// Bit i is set where lane i of the mask is.
+ODECAST_INLINE unsigned bits_of(const Mask& m) {
+  unsigned bits = 0;
+  for (int i = 0; i < kLanes; ++i)
+    bits |= (m.v[i / kNativeLanes][i % kNativeLanes] != 0 ? 1u : 0u) << i;
+  return bits;
+}
+ODECAST_INLINE unsigned bits_of(bool m) { return m ? 1u : 0u; }
+
+ODECAST_INLINE Mask mask_from_bits(unsigned bits) {
+  Mask m;
+  ODECAST_EACH_PART {
+    NativeInt one;
+    for (int i = 0; i < kNativeLanes; ++i) one[i] = std::int64_t{1} << (part * kNativeLanes + i);
+    m.v[part] = ((NativeInt{} + static_cast<std::int64_t>(bits)) & one) != 0;
+  }
+  return m;
+}
+
+template <class Real>
+constexpr int lanes_of() {
+  return kLanes;
+}
+template <>
+constexpr int lanes_of<double>() {
+  return 1;
+}
+
+/// ((0+1)+(2+3)) + ((4+5)+(6+7)), the same on every instruction set.
+ODECAST_INLINE double sum_of_lanes(const Pack& a) {
+  double s[kLanes];
+  for (int i = 0; i < kLanes; ++i) s[i] = lane(a, i);
+  return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}
+
+}  // namespace
+}  // namespace odecast

@@ -1,0 +1,44 @@
+#include "odecast/core/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace odecast {
+
+int default_threads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void parallel_for(int threads, std::size_t count, const std::function<void(std::size_t)>& body,
+                  const std::function<void(std::size_t)>& between) {
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto work = [&](bool calling_thread) {
+    try {
+      for (;;) {
+        const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= count) return;
+        body(i);
+        if (calling_thread) between(std::min(count, next.load(std::memory_order_relaxed)));
+      }
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    const auto wanted = std::min(static_cast<std::size_t>(std::max(threads, 1)), count);
+    for (std::size_t i = 1; i < wanted; ++i) others.emplace_back(work, false);
+    work(true);
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace odecast

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace odecast {
+
+/// The number of threads to use when the user does not say: one per core.
+int default_threads();
+
+/// Runs body(i) for i = 0 … count-1 on at most `threads` threads, the calling one included. Which
+/// thread runs which i is not defined, so body must write only to places that belong to i. The
+/// first exception stops the rest and is rethrown. `between` runs on the calling thread after each
+/// of its own items, with the number of items begun; it may throw to stop the work.
+void parallel_for(
+    int threads, std::size_t count, const std::function<void(std::size_t)>& body,
+    const std::function<void(std::size_t)>& between = [](std::size_t) {});
+
+}  // namespace odecast

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "odecast/core/observer.hpp"
+#include "odecast/posterior/dropout_posterior.hpp"
+#include "odecast/posterior/model.hpp"
+#include "odecast/solver/solve.hpp"
+
+namespace odecast {
+
+enum class Bands { both, sd, quantiles };
+
+/// What a trajectory that blows up means.
+enum class BlowUp {
+  /// It is discarded whole and another is drawn (paper §5, "finite blow up time regularisation").
+  /// This looks ahead: a run dropped for what it does at t = 80 changes the band at t = 5.
+  discard,
+  /// It counts up to the time it blows up; the fraction alive is part of the result. Nothing looks
+  /// ahead, but late times rest on the survivors only.
+  until,
+};
+
+struct ForecastOptions {
+  /// Start, in the user's units. Without it the forecast continues from the last observation.
+  std::optional<Vector> init;
+  /// Standard deviation of a Gaussian start, per variable; empty for a point (or, when continuing,
+  /// for what the model knows).
+  std::optional<Vector> init_sd;
+  /// Time of the start; without it 0 for a given start, else the time of the last observation.
+  std::optional<double> from;
+  /// Output times, increasing, all after the start.
+  std::vector<double> times;
+  int draws = 1000;
+  double level = 0.95;
+  Bands bands = Bands::both;
+  BlowUp blow_up = BlowUp::discard;
+  MaskChange mask = MaskChange::never;
+  /// Adds ε ~ N(0, h^m) to the state at every output time, h the spacing of the output times and m
+  /// the order of the solver's error: 4 for rk45, as the paper takes it, 4 for rk4 and 1 for euler.
+  /// In the model's units.
+  bool transition_noise = false;
+  SolverOptions solver;
+  /// A trajectory blows up when it leaves |v| <= bound_factor × the data's largest |v|.
+  double bound_factor = 1e6;
+  /// At most this many trajectories are tried for each one asked for.
+  int attempts_per_draw = 20;
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+
+enum class ForecastStatus {
+  complete,
+  too_few,  ///< fewer trajectories than asked for survive: not to be trusted
+};
+
+/// Mean and band of the state at each time; rows are times, the start first.
+struct Forecast {
+  std::vector<std::string> variables;
+  std::vector<double> times;
+  Matrix mean, sd;
+  Matrix lower, upper;                 ///< mean ± c sd; empty unless asked for
+  Matrix q_lower, q_median, q_upper;   ///< quantiles; empty unless asked for
+  std::vector<double> alive;           ///< fraction of the draws that reach each time
+  double level = 0.95;
+
+  ForecastStatus status = ForecastStatus::complete;
+  std::string reason;
+  long draws = 0;      ///< asked for
+  long kept = 0;       ///< that count
+  long discarded = 0;  ///< that blew up: not counted, or counted until then
+  std::vector<double> blow_up_times;  ///< of the discarded, in draw order
+  double seconds = 0;
+};
+
+/// Algorithm 2 of the paper: draws of the posterior, integrated forward, blow-ups counted. Same seed,
+/// same bits for any number of threads. The result of fewer than two surviving trajectories has no
+/// rows but the start. Throws Error (usage) for options out of range.
+Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer);
+
+/// Where and when a forecast with these options starts, in the user's units.
+struct ForecastStart {
+  double time;
+  Vector state, sd;
+};
+ForecastStart forecast_start(const Model& model, const ForecastOptions& options);
+
+/// Times start + step, start + 2 step, … up to `until`, the last one exactly `until` when it is a
+/// multiple within round-off.
+std::vector<double> regular_times(double start, double until, double step);
+
+/// One trajectory of the mean field or of the point estimate (all units kept), start included.
+enum class SingleField { mean, point };
+struct SingleTrajectory {
+  std::vector<double> times;
+  Matrix states;
+  SolveStatus status = SolveStatus::finished;
+  double reached = 0;
+};
+SingleTrajectory single_trajectory(const Model& model, SingleField field,
+                                   const ForecastOptions& options);
+
+}  // namespace odecast

@@ -1,0 +1,110 @@
+#include "odecast/forecast/forecast_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
+#include "odecast/observations/csv.hpp"
+
+namespace odecast {
+namespace {
+
+std::string quantile_name(const std::string& variable, double probability) {
+  // 12 digits hide the round-off of (1 - level) / 2.
+  return fmt::format("{}_q{:.12g}", variable, 100 * probability);
+}
+
+}  // namespace
+
+std::string format_forecast(const Forecast& f) {
+  std::vector<const Matrix*> parts = {&f.mean, &f.sd};
+  if (f.lower.size() > 0) parts.insert(parts.end(), {&f.lower, &f.upper});
+  if (f.q_lower.size() > 0) parts.insert(parts.end(), {&f.q_lower, &f.q_median, &f.q_upper});
+  std::string text = "t";
+  for (const auto& v : f.variables) {
+    text += fmt::format(",{0}_mean,{0}_sd", v);
+    if (f.lower.size() > 0) text += fmt::format(",{0}_lower,{0}_upper", v);
+    if (f.q_lower.size() > 0)
+      for (const double p : {(1 - f.level) / 2, 0.5, (1 + f.level) / 2})
+        text += ',' + quantile_name(v, p);
+  }
+  text += ",alive\n";
+  for (std::size_t t = 0; t < f.times.size(); ++t) {
+    append_number(text, f.times[t]);
+    for (Eigen::Index i = 0; i < f.mean.cols(); ++i)
+      for (const Matrix* part : parts) {
+        text += ',';
+        append_number(text, (*part)(static_cast<Eigen::Index>(t), i));
+      }
+    text += ',';
+    append_number(text, f.alive[t]);
+    text += '\n';
+  }
+  return text;
+}
+
+Forecast read_forecast(const std::filesystem::path& path) {
+  const Dataset table = read_csv(path, {.time = "t", .id = "", .variables = {}});
+  const Trajectory& rows = table.trajectories.front();
+  std::map<std::string, Eigen::Index> column;
+  for (std::size_t c = 0; c < table.variables.size(); ++c)
+    column[table.variables[c]] = static_cast<Eigen::Index>(c);
+
+  Forecast f;
+  f.times = rows.times;
+  for (const auto& name : table.variables)
+    if (name.ends_with("_mean") && column.contains(name.substr(0, name.size() - 5) + "_sd"))
+      f.variables.push_back(name.substr(0, name.size() - 5));
+  if (f.variables.empty() || table.trajectories.size() != 1)
+    throw_data({"forecast file '" + path.string() + "'", "no columns such as x_mean and x_sd",
+                "a file written by odecast forecast", "Give the forecast first, then the truth."});
+  const auto n = static_cast<Eigen::Index>(f.variables.size());
+  const auto fill = [&](Matrix& m, const std::function<std::string(const std::string&)>& name) {
+    for (const auto& v : f.variables)
+      if (!column.contains(name(v))) return false;
+    m.resize(rows.rows(), n);
+    for (Eigen::Index i = 0; i < n; ++i)
+      m.col(i) = rows.states.col(column.at(name(f.variables[static_cast<std::size_t>(i)])));
+    return true;
+  };
+  const auto suffix = [](const char* s) {
+    return [s](const std::string& v) { return v + s; };
+  };
+  fill(f.mean, suffix("_mean"));
+  fill(f.sd, suffix("_sd"));
+  fill(f.lower, suffix("_lower"));
+  fill(f.upper, suffix("_upper"));
+  bool level_known = false;
+  const std::string stem = f.variables[0] + "_q";
+  for (const auto& name : table.variables) {
+    if (!name.starts_with(stem)) continue;
+    const auto percent = parse_number(name.substr(stem.size()));
+    if (!percent || !(*percent > 50 && *percent < 100)) continue;
+    // The name has 12 digits of the percentage; so has the level.
+    f.level = *parse_number(fmt::format("{:.10g}", 2 * *percent / 100 - 1));
+    level_known = true;
+    const auto at = [](double p) {
+      return [p](const std::string& v) { return quantile_name(v, p); };
+    };
+    fill(f.q_lower, at((1 - f.level) / 2));
+    fill(f.q_median, at(0.5));
+    fill(f.q_upper, at((1 + f.level) / 2));
+  }
+  if (f.lower.size() > 0 && !level_known) {
+    Eigen::Index row = 0, i = 0;
+    if (f.sd.maxCoeff(&row, &i) > 0) {
+      const double c = (f.upper(row, i) - f.mean(row, i)) / f.sd(row, i);
+      f.level = *parse_number(fmt::format("{:.9g}", std::erf(c / std::sqrt(2.0))));
+    }
+  }
+  if (column.contains("alive")) {
+    const auto alive = rows.states.col(column.at("alive"));
+    f.alive.assign(alive.begin(), alive.end());
+  }
+  return f;
+}
+
+}  // namespace odecast

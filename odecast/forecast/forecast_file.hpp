@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "odecast/forecast/forecast.hpp"
+
+namespace odecast {
+
+/// A forecast as CSV: `t`; for each variable x `x_mean`, `x_sd`, with the sd band `x_lower`,
+/// `x_upper`, with quantiles `x_q2.5`, `x_q50`, `x_q97.5` (at level 0.95); then `alive`.
+std::string format_forecast(const Forecast& forecast);
+
+/// Reads what format_forecast wrote. The level is in the names of the quantiles or follows from
+/// upper = mean + c sd. Draw counts are not in the file and stay 0. Throws Error (data).
+Forecast read_forecast(const std::filesystem::path& path);
+
+}  // namespace odecast

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "odecast/observations/dataset.hpp"
+
+namespace odecast {
+
+/// Which columns mean what. Empty means: found by name.
+struct CsvOptions {
+  std::string time;                    ///< default: `t` or `time`, any case
+  std::string id;                      ///< default: `trajectory`, `series` or `id`, where present
+  std::vector<std::string> variables;  ///< default: every other column
+};
+
+/// Trajectories from a text table: a header line, then numbers separated by commas; lines that are
+/// empty or start with '#' are passed over. A byte order mark and CRLF are accepted. Rows with the
+/// same id form one trajectory, whose times must increase. Throws Error (data) with the line and
+/// column for anything that is not a finite number in its place: nothing is guessed or dropped.
+Dataset read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
+
+/// The same from memory; `name` stands in messages.
+Dataset parse_csv(std::string_view text, const std::string& name, const CsvOptions& options = {});
+
+/// A table that read_csv reads back bit for bit: `t`, the variables, and `trajectory` first when
+/// there are several.
+std::string format_csv(const Dataset& data);
+
+}  // namespace odecast

@@ -1,0 +1,61 @@
+#include "odecast/observations/dataset.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+
+long Dataset::rows() const {
+  long sum = 0;
+  for (const Trajectory& t : trajectories) sum += t.rows();
+  return sum;
+}
+
+Split split_last(const Dataset& data, double fraction) {
+  if (!(fraction > 0 && fraction < 1))
+    throw_usage({"held-out fraction", fmt::format("{}", fraction), "a number between 0 and 1",
+                 "For example 0.2 holds out the last fifth."});
+  Split split{{data.variables, {}, data.certified_until}, {data.variables, {}, data.certified_until}};
+  for (const Trajectory& t : data.trajectories) {
+    const auto held = std::max<Eigen::Index>(1, std::lround(fraction * t.rows()));
+    const auto kept = t.rows() - held;
+    if (kept < 1)
+      throw_data({t.id.empty() ? "trajectory" : "trajectory '" + t.id + "'",
+                  fmt::format("{} rows", t.rows()), "enough rows for both parts",
+                  "Give a longer trajectory or hold out less."});
+    split.train.trajectories.push_back(
+        {t.id, {t.times.begin(), t.times.begin() + kept}, t.states.topRows(kept)});
+    split.test.trajectories.push_back(
+        {t.id, {t.times.begin() + kept, t.times.end()}, t.states.bottomRows(held)});
+  }
+  return split;
+}
+
+void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t seed) {
+  for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
+    Stream stream(seed, Purpose::observation_noise, k);
+    Matrix& states = data.trajectories[k].states;
+    for (Eigen::Index i = 0; i < states.rows(); ++i)
+      for (Eigen::Index j = 0; j < states.cols(); ++j)
+        states(i, j) += standard_deviation[j] * stream.normal();
+  }
+}
+
+Spread spread(const Dataset& data) {
+  const auto n = data.dimension();
+  Spread result{Vector::Zero(n), Vector::Zero(n)};
+  const auto rows = static_cast<double>(data.rows());
+  for (const Trajectory& t : data.trajectories) result.mean += t.states.colwise().sum().transpose();
+  result.mean /= rows;
+  for (const Trajectory& t : data.trajectories)
+    result.sd += (t.states.rowwise() - result.mean.transpose()).array().square().colwise().sum()
+                     .matrix().transpose();
+  result.sd = (result.sd / rows).cwiseSqrt();
+  return result;
+}
+
+}  // namespace odecast

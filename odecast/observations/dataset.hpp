@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "odecast/core/matrix.hpp"
+
+namespace odecast {
+
+/// One run of a system: times (increasing) and the state at each, a row per time.
+struct Trajectory {
+  std::string id;  ///< empty where there is only one
+  std::vector<double> times;
+  Matrix states;
+
+  int rows() const { return static_cast<int>(times.size()); }
+};
+
+/// Several runs of one system. No operation of the library mixes rows of different trajectories.
+struct Dataset {
+  std::vector<std::string> variables;
+  std::vector<Trajectory> trajectories;
+  /// For simulated data: the time after which it is not the true solution any more.
+  std::optional<double> certified_until;
+
+  int dimension() const { return static_cast<int>(variables.size()); }
+  long rows() const;
+};
+
+/// Early part and late part of every trajectory; the last `fraction` of the rows is held out, at
+/// least one. Throws Error (data) when a part would be empty.
+struct Split {
+  Dataset train, test;
+};
+Split split_last(const Dataset& data, double fraction);
+
+/// Adds independent Gaussian noise. `standard_deviation` has one entry per variable.
+void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t seed);
+
+/// Mean and standard deviation (over rows, dividing by their number) of each variable.
+struct Spread {
+  Vector mean, sd;
+};
+Spread spread(const Dataset& data);
+
+}  // namespace odecast

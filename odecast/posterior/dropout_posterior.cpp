@@ -1,0 +1,104 @@
+#include "odecast/posterior/dropout_posterior.hpp"
+
+#include <cassert>
+#include <memory>
+
+namespace odecast {
+namespace {
+
+constexpr int kMeanFieldMasks = 256;
+constexpr int kMomentMasks = 1000;
+
+VectorField network_field(std::shared_ptr<const Network> network, Masks masks) {
+  const int n = network->inputs();
+  return VectorField(n, [network, masks = std::move(masks), n](double, const double* u,
+                                                              double* dudt) {
+    Eigen::Map<Matrix>(dudt, 1, n) =
+        evaluate(*network, Eigen::Map<const Matrix>(u, 1, n), masks);
+  });
+}
+
+}  // namespace
+
+DropoutPosterior::DropoutPosterior(Network network, MaskChange change)
+    : network_(std::move(network)), change_(change), kernel_(polynomial_kernel(network_)) {
+  assert(network_.inputs() == network_.outputs());
+  if (kernel_) expansion_ = expand(*kernel_);
+}
+
+VectorField DropoutPosterior::masked(const Masks& masks) const {
+  if (!expansion_) return network_field(std::make_shared<const Network>(network_), masks);
+  const Vector d = masks.empty() || masks[0].size() == 0
+                       ? Vector(Vector::Ones(kernel_->units()))
+                       : Vector(masks[0].row(0).transpose());
+  return VectorField(masked_field(*expansion_, d));
+}
+
+VectorField DropoutPosterior::draw(std::uint64_t seed, std::uint64_t index) const {
+  if (change_ == MaskChange::never)
+    return masked(sample_mask(network_, seed, Purpose::forecast_mask, index));
+  // A field of its own state: mask number m of trajectory `index`. Trajectory and mask number share
+  // the 64 bits of a stream's index.
+  struct Fresh {
+    std::shared_ptr<const Network> network;
+    Masks masks;
+    std::uint64_t seed, base, calls = 0;
+    void redraw(std::uint64_t number) {
+      masks = sample_mask(*network, seed, Purpose::forecast_mask, base + number);
+    }
+  };
+  const auto fresh = std::make_shared<Fresh>(
+      Fresh{std::make_shared<const Network>(network_), {}, seed, (index + 1) << 32, 0});
+  const int n = dimension();
+  const bool each_call = change_ == MaskChange::call;
+  auto evaluate_fresh = [fresh, n, each_call](double, const double* u, double* dudt) {
+    if (each_call) fresh->redraw(fresh->calls++);
+    Eigen::Map<Matrix>(dudt, 1, n) =
+        evaluate(*fresh->network, Eigen::Map<const Matrix>(u, 1, n), fresh->masks);
+  };
+  if (each_call) return VectorField(n, std::move(evaluate_fresh));
+  fresh->redraw(0);
+  return VectorField(n, std::move(evaluate_fresh),
+                     [fresh](std::uint64_t accepted) { fresh->redraw(accepted); });
+}
+
+VectorField DropoutPosterior::mean_field() const {
+  if (kernel_)
+    return VectorField(masked_field(*expansion_, Vector::Constant(kernel_->units(), kernel_->keep())));
+  std::vector<VectorField> draws;
+  for (std::uint64_t i = 0; i < kMeanFieldMasks; ++i)
+    draws.push_back(masked(sample_mask(network_, 0, Purpose::moments_mask, i)));
+  const int n = dimension();
+  return VectorField(n, [draws = std::move(draws), n](double t, const double* u, double* dudt) {
+    Vector sum = Vector::Zero(n), one(n);
+    for (const VectorField& draw : draws) {
+      draw(t, u, one.data());
+      sum += one;
+    }
+    Eigen::Map<Vector>(dudt, n) = sum / static_cast<double>(draws.size());
+  });
+}
+
+Moments DropoutPosterior::moments(const Vector& u) const {
+  return kernel_ ? exact_moments(*kernel_, u) : sampled_moments(*this, u, kMomentMasks, 0);
+}
+
+VectorField DropoutPosterior::point_field() const { return masked({}); }
+
+Moments sampled_moments(const Posterior& posterior, const Vector& u, int draws,
+                        std::uint64_t seed) {
+  assert(draws >= 2);
+  const auto n = u.size();
+  Moments m{Vector::Zero(n), Matrix::Zero(n, n)};
+  Vector f(n);
+  for (int k = 0; k < draws; ++k) {
+    posterior.draw(seed, static_cast<std::uint64_t>(k))(0, u.data(), f.data());
+    const Vector before = f - m.mean;
+    m.mean += before / (k + 1);
+    m.covariance += before * (f - m.mean).transpose();
+  }
+  m.covariance /= draws - 1;
+  return m;
+}
+
+}  // namespace odecast

@@ -1,0 +1,137 @@
+#include "odecast/posterior/equations.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "odecast/core/error.hpp"
+#include "odecast/network/polynomial_kernel.hpp"
+
+namespace odecast {
+namespace {
+
+std::string latex_name(const std::string& name) {
+  return name.size() == 1 ? name : fmt::format("\\mathrm{{{}}}", name);
+}
+
+std::string latex_monomial(const std::vector<int>& powers, const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t v = 0; v < powers.size(); ++v) {
+    if (powers[v] == 0) continue;
+    text += (text.empty() ? "" : "\\,") + latex_name(names[v]);
+    if (powers[v] > 1) text += fmt::format("^{{{}}}", powers[v]);
+  }
+  return text;
+}
+
+/// Mean and sd with as many digits as the sd supports: two of the sd.
+std::pair<std::string, std::string> rounded(double mean, double sd) {
+  int digits = 4;
+  if (sd > 0) digits = static_cast<int>(std::clamp(1 - std::floor(std::log10(sd)), 0.0, 12.0));
+  if (std::abs(mean) >= 1e6 || (mean != 0 && std::abs(mean) < 1e-4) || digits > 8)
+    return {fmt::format("{:.3g}", mean), fmt::format("{:.2g}", sd)};
+  return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
+}
+
+std::string people_text(const std::vector<Equation>& all, const std::vector<std::string>& names,
+                        bool latex, double smallest) {
+  std::string text;
+  std::size_t hidden = 0;
+  bool first_line = true;
+  for (const Equation& e : all) {
+    double largest = 0;
+    for (const Term& t : e.terms) largest = std::max(largest, std::abs(t.mean));
+    std::vector<Term> terms;
+    for (const Term& t : e.terms)
+      if (std::abs(t.mean) >= smallest * largest) terms.push_back(t);
+    hidden += e.terms.size() - terms.size();
+    std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
+      return std::abs(a.mean) > std::abs(b.mean);
+    });
+    if (latex)
+      text += fmt::format("{}\\dot{{{}}} &= ", first_line ? "" : " \\\\\n", latex_name(e.variable));
+    else
+      text += fmt::format("d{}/dt =", e.variable);
+    first_line = false;
+    if (terms.empty()) text += " 0";
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      const Term& t = terms[i];
+      const bool negative = t.mean < 0;
+      const auto [mean, sd] = rounded(std::abs(t.mean), t.sd);
+      const bool constant = std::all_of(t.powers.begin(), t.powers.end(), [](int p) { return !p; });
+      if (latex) {
+        text += i == 0 ? (negative ? "-" : "") : (negative ? " - " : " + ");
+        text += t.sd > 0 ? fmt::format("({} \\pm {})", mean, sd) : mean;
+        if (!constant) text += "\\," + latex_monomial(t.powers, names);
+      } else {
+        text += i == 0 ? (negative ? " -" : " ") : (negative ? " - " : " + ");
+        text += t.sd > 0 ? fmt::format("{}(±{})", mean, sd) : mean;
+        if (!constant) text += " " + monomial_text(t.powers, names);
+      }
+    }
+    if (!latex) text += '\n';
+  }
+  if (latex) return "\\begin{aligned}\n" + text + "\n\\end{aligned}\n";
+  if (hidden > 0)
+    text += fmt::format("({} terms below {:g} % of the largest in their equation are not shown; "
+                        "--all shows them)\n", hidden, 100 * smallest);
+  return text;
+}
+
+std::string c_function(const std::vector<Equation>& all, const Model& model) {
+  std::string text =
+      fmt::format("/* The mean field learnt by odecast. u = {{{}}}. */\n"
+                  "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
+                  fmt::join(model.variables, ", "));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    text += fmt::format("  dudt[{}] = 0.0", i);
+    for (const Term& t : all[i].terms) {
+      text += fmt::format("\n    + {:.17g}", t.mean);
+      for (std::size_t v = 0; v < t.powers.size(); ++v)
+        for (int p = 0; p < t.powers[v]; ++p) text += fmt::format(" * u[{}]", v);
+    }
+    text += ";\n";
+  }
+  return text + "}\n";
+}
+
+}  // namespace
+
+std::vector<Equation> equations(const Model& model) {
+  const auto scaled = polynomial_kernel(model.network);
+  if (!scaled)
+    throw_usage({"equations", "a general network", "a polynomial kernel",
+                 "Only polynomial models can be written as equations: fit without --layers."});
+  const PolynomialKernel kernel =
+      change_units(*scaled, model.scaling.offset, model.scaling.scale);
+  const KernelExpansion e = expand(kernel);
+  const double q = kernel.keep(), r = kernel.dropout;
+  std::vector<Equation> result;
+  for (int i = 0; i < model.dimension(); ++i) {
+    Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
+    for (int m = 0; m < e.basis->size(); ++m) {
+      double sum = 0, squares = 0, all_dropped = 1;
+      for (const Matrix& share : e.shares) {
+        sum += share(i, m);
+        squares += share(i, m) * share(i, m);
+        if (share(i, m) != 0) all_dropped *= r;
+      }
+      const double constant = m == 0 ? kernel.B2[i] : 0;
+      Term term{e.basis->powers(m), constant + q * sum, std::sqrt(q * r * squares),
+                constant != 0 ? 1.0 : 1 - all_dropped};
+      if (term.probability > 0) equation.terms.push_back(std::move(term));
+    }
+    result.push_back(std::move(equation));
+  }
+  return result;
+}
+
+std::string format_equations(const Model& model, EquationFormat format, double smallest) {
+  const auto all = equations(model);
+  if (format == EquationFormat::c) return c_function(all, model);
+  return people_text(all, model.variables, format == EquationFormat::latex, smallest);
+}
+
+}  // namespace odecast

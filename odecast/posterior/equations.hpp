@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "odecast/posterior/model.hpp"
+
+namespace odecast {
+
+/// One term of an equation: a monomial and what is known of its coefficient over the masks, exactly.
+struct Term {
+  std::vector<int> powers;  ///< one per variable
+  double mean = 0, sd = 0;
+  double probability = 0;  ///< that the coefficient is not zero
+};
+
+struct Equation {
+  std::string variable;
+  std::vector<Term> terms;  ///< in the order of MonomialBasis; exactly zero ones are left out
+};
+
+/// The learnt equations in the user's units. With c_j the share of unit j in a coefficient:
+/// mean = B2 [constant term] + q Σ c_j, variance = q r Σ c_j², and the coefficient is zero only when
+/// every unit with a share is dropped (shares of independent real weights do not cancel), so
+/// P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes.
+/// Throws Error (usage) when the network is not a polynomial kernel.
+std::vector<Equation> equations(const Model& model);
+
+enum class EquationFormat { text, latex, c };
+
+/// For people. In text and LaTeX terms below `smallest` times the largest |mean| of their equation
+/// are summed up in a count; C is complete.
+std::string format_equations(const Model& model, EquationFormat format, double smallest = 0.01);
+
+}  // namespace odecast

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "odecast/network/network.hpp"
+#include "odecast/observations/scaling.hpp"
+
+namespace odecast {
+
+/// A fitted model: all that a forecast needs, and a record of where it came from.
+struct Model {
+  std::vector<std::string> variables;
+  Scaling scaling;
+  Network network;  ///< in model units
+
+  /// Where the data end: forecasts continue from here unless told otherwise. User's units.
+  double last_time = 0;
+  Vector last_state;
+  std::optional<Vector> last_state_sd;  ///< its uncertainty, where known
+  double step = 0;        ///< median spacing of the observations
+  double data_scale = 0;  ///< largest |v| of the data, in model units
+
+  struct Training {
+    std::string trainer, derivative, status, reason;
+    double noise_factor = 0, noise_order = 0;  ///< c and m of σ_γ = c h^m
+    long rows = 0, trajectories = 0, iterations = 0;
+    std::optional<double> objective;  ///< exact expected dropout objective, user's units
+    std::uint64_t seed = 0;
+  } training;
+
+  int dimension() const { return static_cast<int>(variables.size()); }
+};
+
+}  // namespace odecast

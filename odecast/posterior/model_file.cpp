@@ -1,0 +1,251 @@
+#include "odecast/posterior/model_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
+#include "odecast/core/polynomial.hpp"
+
+namespace odecast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kVersion = 1;
+constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
+constexpr std::string_view kEnd = "\"\n}\n";
+
+std::uint64_t fnv1a(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+Json to_json(const Vector& v) { return std::vector<double>(v.begin(), v.end()); }
+
+Json to_json(const Matrix& m) {
+  return {{"rows", m.rows()},
+          {"columns", m.cols()},
+          {"values", std::vector<double>(m.data(), m.data() + m.size())}};
+}
+
+/// Reads members of a JSON object; every complaint names the member.
+struct Reader {
+  const std::string& file;
+
+  [[noreturn]] void fail(const std::string& member, const std::string& found,
+                         const std::string& expected) const {
+    throw_data({fmt::format("model file '{}', {}", file, member), found, expected,
+                "Fit the model again, or take it from a copy."});
+  }
+  const Json& member(const Json& object, const char* name) const {
+    if (!object.is_object() || !object.contains(name)) fail(name, "nothing", "a value");
+    return object.at(name);
+  }
+  double number(const Json& object, const char* name) const {
+    const Json& value = member(object, name);
+    if (!value.is_number()) fail(name, value.type_name(), "a number");
+    return value.get<double>();
+  }
+  long whole(const Json& object, const char* name, long smallest, long largest) const {
+    const Json& value = member(object, name);
+    if (!value.is_number_integer()) fail(name, value.type_name(), "a whole number");
+    const auto result = value.get<std::int64_t>();
+    if (result < smallest || result > largest)
+      fail(name, fmt::format("{}", result), fmt::format("{} to {}", smallest, largest));
+    return result;
+  }
+  std::uint64_t seed(const Json& object) const {
+    const Json& value = member(object, "seed");
+    if (!value.is_number_unsigned()) fail("seed", value.type_name(), "a whole number >= 0");
+    return value.get<std::uint64_t>();
+  }
+  std::string text(const Json& object, const char* name) const {
+    const Json& value = member(object, name);
+    if (!value.is_string()) fail(name, value.type_name(), "a text");
+    return value.get<std::string>();
+  }
+  bool boolean(const Json& object, const char* name) const {
+    const Json& value = member(object, name);
+    if (!value.is_boolean()) fail(name, value.type_name(), "true or false");
+    return value.get<bool>();
+  }
+  const Json& array(const Json& object, const char* name) const {
+    const Json& value = member(object, name);
+    if (!value.is_array()) fail(name, value.type_name(), "a list");
+    return value;
+  }
+  Vector numbers(const Json& list, const char* name, std::size_t size) const {
+    if (list.size() != size)
+      fail(name, fmt::format("{} values", list.size()), fmt::format("{}", size));
+    Vector v(static_cast<Eigen::Index>(size));
+    for (std::size_t i = 0; i < size; ++i) {
+      if (!list[i].is_number()) fail(name, list[i].type_name(), "numbers");
+      v[static_cast<Eigen::Index>(i)] = list[i].get<double>();
+    }
+    if (!v.allFinite()) fail(name, "a number that is not finite", "finite numbers");
+    return v;
+  }
+  Vector vector(const Json& object, const char* name, std::size_t size) const {
+    return numbers(array(object, name), name, size);
+  }
+  Matrix matrix(const Json& object, const char* name) const {
+    const Json& m = member(object, name);
+    const long rows = whole(m, "rows", 1, 1'000'000), columns = whole(m, "columns", 1, 1'000'000);
+    const Vector values = vector(m, "values", static_cast<std::size_t>(rows * columns));
+    return Eigen::Map<const Matrix>(values.data(), rows, columns);
+  }
+};
+
+/// Nesting deeper than any model has is refused while parsing.
+Json parse_limited(const std::string& text, const std::string& name) {
+  const Json::parser_callback_t limit = [&](int depth, Json::parse_event_t, Json&) {
+    if (depth > 32)
+      throw_data({fmt::format("model file '{}'", name), "nesting deeper than 32 levels",
+                  "an odecast model", "Fit the model again, or take it from a copy."});
+    return true;
+  };
+  try {
+    return Json::parse(text, limit);
+  } catch (const Json::parse_error& e) {
+    throw_data({fmt::format("model file '{}', byte {}", name, e.byte),
+                text.empty() ? "an empty file" : "text that is not JSON",
+                "a complete odecast model",
+                "The file is truncated or damaged: fit the model again, or take it from a copy."});
+  }
+}
+
+}  // namespace
+
+std::string model_to_text(const Model& model) {
+  Json layers = Json::array();
+  for (const Layer& layer : model.network.layers)
+    layers.push_back({{"weights", to_json(layer.weights)},
+                      {"biases", to_json(layer.biases)},
+                      {"activation", activation_name(layer.activation)},
+                      {"power", layer.power},
+                      {"dropout", layer.dropout},
+                      {"rescale", layer.rescale}});
+  const auto& t = model.training;
+  const Json body = {
+      {"odecast_model", kVersion},
+      {"variables", model.variables},
+      {"scaling", {{"offset", to_json(model.scaling.offset)}, {"scale", to_json(model.scaling.scale)}}},
+      {"layers", layers},
+      {"last",
+       {{"time", model.last_time},
+        {"state", to_json(model.last_state)},
+        {"sd", model.last_state_sd ? to_json(*model.last_state_sd) : Json()}}},
+      {"step", model.step},
+      {"data_scale", model.data_scale},
+      {"training",
+       {{"trainer", t.trainer},
+        {"derivative", t.derivative},
+        {"noise_factor", t.noise_factor},
+        {"noise_order", t.noise_order},
+        {"status", t.status},
+        {"reason", t.reason},
+        {"rows", t.rows},
+        {"trajectories", t.trajectories},
+        {"iterations", t.iterations},
+        {"objective", t.objective ? Json(*t.objective) : Json()},
+        {"seed", t.seed}}}};
+  std::string text = body.dump(2);
+  text.resize(text.size() - 2);  // the closing "\n}", which comes after the checksum
+  const std::uint64_t hash = fnv1a(text);
+  return text + fmt::format("{}{:016x}{}", kSeal, hash, kEnd);
+}
+
+Model model_from_text(const std::string& text, const std::string& name) {
+  const Json json = parse_limited(text, name);
+  const Reader read{name};
+  if (!json.is_object() || !json.contains("odecast_model"))
+    read.fail("start", "no member odecast_model", "a model written by odecast fit");
+  const long version = read.whole(json, "odecast_model", 1, 1'000'000);
+  if (version > kVersion)
+    throw_data({fmt::format("model file '{}'", name), fmt::format("format version {}", version),
+                fmt::format("version {} or older", kVersion),
+                "It was written by a newer odecast: update this one."});
+  const auto seal = text.rfind(kSeal);
+  if (seal == text.npos ||
+      text.substr(seal) !=
+          fmt::format("{}{:016x}{}", kSeal, fnv1a(std::string_view(text).substr(0, seal)), kEnd))
+    read.fail("checksum", "one that does not match the content",
+              "the content that odecast fit wrote");
+
+  Model model;
+  const Json& names = read.array(json, "variables");
+  for (const Json& v : names) {
+    if (!v.is_string()) read.fail("variables", v.type_name(), "names");
+    model.variables.push_back(v.get<std::string>());
+  }
+  const std::size_t n = model.variables.size();
+  const Json& scaling = read.member(json, "scaling");
+  model.scaling = {read.vector(scaling, "offset", n), read.vector(scaling, "scale", n)};
+  if (!(model.scaling.scale.array() > 0).all()) read.fail("scale", "a number <= 0", "numbers > 0");
+
+  auto width = static_cast<Eigen::Index>(n);
+  for (const Json& l : read.array(json, "layers")) {
+    Layer layer;
+    layer.weights = read.matrix(l, "weights");
+    layer.biases = read.vector(l, "biases", static_cast<std::size_t>(layer.weights.rows()));
+    const auto activation = activation_from_name(read.text(l, "activation"));
+    if (!activation) read.fail("activation", read.text(l, "activation"), "a known activation");
+    layer.activation = *activation;
+    layer.power = static_cast<int>(read.whole(l, "power", 1, 20));
+    layer.dropout = read.number(l, "dropout");
+    if (!(layer.dropout >= 0 && layer.dropout < 1))
+      read.fail("dropout", fmt::format("{}", layer.dropout), "a rate in [0, 1)");
+    layer.rescale = read.boolean(l, "rescale");
+    if (layer.weights.cols() != width)
+      read.fail("weights", fmt::format("{} columns", layer.weights.cols()),
+                fmt::format("{}", width));
+    width = layer.weights.rows();
+    model.network.layers.push_back(std::move(layer));
+  }
+  if (n == 0 || model.network.layers.empty() || width != static_cast<Eigen::Index>(n))
+    read.fail("layers", fmt::format("{} outputs", width), fmt::format("{}, one per variable", n));
+  // A polynomial kernel is expanded when loaded: its size must be one that fit would have made.
+  const Layer& first = model.network.layers.front();
+  if (first.activation == Activation::power &&
+      monomial_count(static_cast<int>(n), first.power) > 1e5)
+    read.fail("power", fmt::format("{} with {} variables", first.power, n),
+              "at most 100000 monomials");
+
+  const Json& last = read.member(json, "last");
+  model.last_time = read.number(last, "time");
+  model.last_state = read.vector(last, "state", n);
+  if (!read.member(last, "sd").is_null()) model.last_state_sd = read.vector(last, "sd", n);
+  model.step = read.number(json, "step");
+  model.data_scale = read.number(json, "data_scale");
+  if (!(model.step > 0) || !(model.data_scale > 0))
+    read.fail("step or data_scale", "a number <= 0", "numbers > 0");
+  const Json& t = read.member(json, "training");
+  constexpr long many = std::numeric_limits<long>::max();
+  model.training = {read.text(t, "trainer"),
+                    read.text(t, "derivative"),
+                    read.text(t, "status"),
+                    read.text(t, "reason"),
+                    read.number(t, "noise_factor"),
+                    read.number(t, "noise_order"),
+                    read.whole(t, "rows", 1, many),
+                    read.whole(t, "trajectories", 1, many),
+                    read.whole(t, "iterations", 0, many),
+                    read.member(t, "objective").is_null()
+                        ? std::nullopt
+                        : std::optional(read.number(t, "objective")),
+                    read.seed(t)};
+  return model;
+}
+
+void save_model(const Model& model, const std::filesystem::path& path) {
+  write_file(path, model_to_text(model));
+}
+
+Model load_model(const std::filesystem::path& path) {
+  return model_from_text(read_file(path), path.string());
+}
+
+}  // namespace odecast

@@ -1,0 +1,75 @@
+#include "odecast/report/figure.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "odecast/core/error.hpp"
+#include "odecast/report/svg.hpp"
+
+namespace odecast {
+namespace {
+
+std::vector<double> column(const Matrix& m, Eigen::Index i) {
+  std::vector<double> values;
+  for (Eigen::Index t = 0; t < m.rows(); ++t) values.push_back(m(t, i));
+  return values;
+}
+
+/// The truth over the span of the forecast, of the variable with that name.
+std::optional<Line> truth_line(const Dataset& truth, const std::string& variable, double from,
+                               double until) {
+  const auto found = std::find(truth.variables.begin(), truth.variables.end(), variable);
+  if (found == truth.variables.end()) return std::nullopt;
+  const auto i = found - truth.variables.begin();
+  Line line{.label = "truth", .ink = Ink::truth};
+  const Trajectory& t = truth.trajectories.front();
+  for (int row = 0; row < t.rows(); ++row) {
+    const double time = t.times[static_cast<std::size_t>(row)];
+    if (time < from || time > until) continue;
+    line.x.push_back(time);
+    line.y.push_back(t.states(row, i));
+  }
+  return line;
+}
+
+}  // namespace
+
+std::string forecast_figure(const Forecast& f, const FigureContent& content) {
+  const auto& names = content.variables.empty() ? f.variables : content.variables;
+  const bool quantiles = (content.quantiles && f.q_lower.size() > 0) || f.lower.size() == 0;
+  std::vector<Panel> panels;
+  for (const auto& name : names) {
+    const auto found = std::find(f.variables.begin(), f.variables.end(), name);
+    if (found == f.variables.end())
+      throw_usage({"--variables", "'" + name + "'",
+                   fmt::format("one of {}", fmt::join(f.variables, ", ")),
+                   "Use a variable of the forecast."});
+    const auto i = found - f.variables.begin();
+    Panel panel{.x_label = "time t", .y_label = name};
+    const Matrix& lower = quantiles ? f.q_lower : f.lower;
+    const Matrix& upper = quantiles ? f.q_upper : f.upper;
+    if (lower.size() > 0)
+      panel.bands.push_back({fmt::format("{:g} % band ({})", 100 * f.level,
+                                         quantiles ? "quantiles" : "mean ± c sd"),
+                             f.times, column(lower, i), column(upper, i)});
+    panel.lines.push_back({.label = "forecast mean", .x = f.times, .y = column(f.mean, i)});
+    if (content.truth)
+      if (auto line = truth_line(*content.truth, name, f.times.front(), f.times.back()))
+        panel.lines.push_back(std::move(*line));
+    if (content.lyapunov && *content.lyapunov > 0) {
+      const double unit = 1 / *content.lyapunov, span = f.times.back() - f.times.front();
+      const double every = std::max(1.0, std::ceil(span / unit / 5));
+      for (double k = every; k * unit <= span; k += every)
+        panel.marks.push_back({f.times.front() + k * unit, fmt::format("{:g} Lyapunov time{}", k,
+                                                                       k == 1 ? "" : "s")});
+    }
+    panels.push_back(std::move(panel));
+  }
+  return draw_svg(panels, {.panel_height = names.size() == 1 ? 300.0 : 180.0,
+                           .title = content.title});
+}
+
+}  // namespace odecast

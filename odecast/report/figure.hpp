@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "odecast/forecast/forecast.hpp"
+#include "odecast/observations/dataset.hpp"
+
+namespace odecast {
+
+struct FigureContent {
+  std::vector<std::string> variables;  ///< a panel each; empty for all
+  std::optional<Dataset> truth;
+  bool quantiles = false;              ///< the quantile band instead of mean ± c sd
+  std::optional<double> lyapunov;      ///< marks Lyapunov times
+  std::string title;
+};
+
+/// Mean and band of a forecast over the truth, as SVG. Throws Error (usage) for an unknown variable.
+std::string forecast_figure(const Forecast& forecast, const FigureContent& content);
+
+}  // namespace odecast

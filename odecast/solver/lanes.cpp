@@ -1,0 +1,72 @@
+#include "odecast/solver/lanes.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <memory>
+#include <new>
+
+#include "odecast/core/isa.hpp"
+#include "odecast/solver/lane_job.hpp"
+
+namespace odecast {
+namespace {
+
+struct FreeAligned {
+  void operator()(double* p) const { ::operator delete(p, std::align_val_t{kLaneAlignment}); }
+};
+
+}  // namespace
+
+void solve_lanes(const LaneProblems& problems, const SolverOptions& options,
+                 LaneSolutions& solutions) {
+  check(options);
+  const MonomialBasis& basis = *problems.basis;
+  const auto n = static_cast<std::size_t>(basis.variables());
+  const auto members = problems.starts.size() / n;
+  assert(options.method == Method::rk45 && !options.land_on_outputs);
+  assert(problems.coefficients.size() == members * n * static_cast<std::size_t>(basis.size()));
+  assert(!problems.times.empty() && problems.times.front() > problems.t0);
+  solutions.states.resize(members * n * problems.times.size());
+  solutions.ends.assign(members, {});
+
+  std::vector<int> parent, variable;
+  for (int m = 0; m < basis.size(); ++m) {
+    parent.push_back(basis.parent(m));
+    variable.push_back(basis.variable(m));
+  }
+  const long work_size = lane_work_size(basis.variables(), basis.size());
+  const std::unique_ptr<double, FreeAligned> work(static_cast<double*>(
+      ::operator new(static_cast<std::size_t>(work_size) * sizeof(double),
+                     std::align_val_t{kLaneAlignment})));
+  std::vector<LaneEnd> ends(members);
+  const LaneJob job{basis.variables(),
+                    basis.size(),
+                    static_cast<int>(problems.times.size()),
+                    static_cast<int>(members),
+                    parent.data(),
+                    variable.data(),
+                    problems.times.data(),
+                    problems.coefficients.data(),
+                    problems.starts.data(),
+                    problems.t0,
+                    std::max(options.rtol, 100 * std::numeric_limits<double>::epsilon()),
+                    options.atol,
+                    options.first_step,
+                    options.max_step,
+                    options.bound,
+                    options.max_steps,
+                    solutions.states.data(),
+                    ends.data(),
+                    work.get()};
+  switch (active_isa()) {
+    case Isa::sse2: run_lanes_sse2(job); break;
+    case Isa::avx2: run_lanes_avx2(job); break;
+    case Isa::avx512: run_lanes_avx512(job); break;
+  }
+  for (std::size_t i = 0; i < members; ++i)
+    solutions.ends[i] = {static_cast<SolveStatus>(ends[i].status), ends[i].outputs, ends[i].time,
+                         ends[i].steps};
+}
+
+}  // namespace odecast

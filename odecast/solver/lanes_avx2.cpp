@@ -1,0 +1,3 @@
+#include "odecast/solver/lane_kernel.hpp"
+
+void odecast::run_lanes_avx2(const LaneJob& job) { run_lanes(job); }

@@ -1,0 +1,194 @@
+#include "odecast/solver/solve.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
+#include "odecast/solver/stepper.hpp"
+
+namespace odecast {
+namespace {
+
+/// One trajectory as a Problem of integrate().
+struct OneTrajectory {
+  const VectorField& field;
+  std::span<const double> times;
+  const Vector& u0;
+  double t0;
+  bool land;
+  Solution& solution;
+  std::vector<double> buffer;
+  bool loaded = false;
+
+  void evaluate(double t, const double* u, double* dudt) {
+    ++solution.evaluations;
+    field(t, u, dudt);
+  }
+  bool load(int, double* t, double* y) {
+    if (loaded) return false;
+    loaded = true;
+    *t = t0;
+    for (Eigen::Index i = 0; i < u0.size(); ++i) y[i] = u0[i];
+    return true;
+  }
+  double interval(int) const { return times.back() - t0; }
+  double limit(int) const {
+    return land ? times[static_cast<std::size_t>(solution.outputs)] : times.back();
+  }
+  bool before_step(int) const {
+    if (!field.step_hook()) return false;
+    field.step_hook()(static_cast<std::uint64_t>(solution.accepted));
+    return solution.accepted > 0;
+  }
+  bool wants(int, double t_new) const {
+    return times[static_cast<std::size_t>(solution.outputs)] <= t_new;
+  }
+  void step(int, double t, double h, double t_new, const double* y, const double* Q,
+            const double* y_new) {
+    solution.step_times.push_back(t_new);
+    const auto n = u0.size();
+    int& k = solution.outputs;
+    for (; static_cast<std::size_t>(k) < times.size() && times[static_cast<std::size_t>(k)] <= t_new;
+         ++k) {
+      const double x = (times[static_cast<std::size_t>(k)] - t) / h;
+      for (Eigen::Index i = 0; i < n; ++i)
+        solution.states(k, i) =
+            land ? y_new[i]
+                 : y[i] + h * (x * (Q[i] + x * (Q[n + i] + x * (Q[2 * n + i] + x * Q[3 * n + i]))));
+    }
+  }
+  bool at_end(int, double t) const { return t >= times.back(); }
+  void finish(int, int status, double t, const double* y, double h) {
+    solution.status = static_cast<SolveStatus>(status);
+    solution.reached = t;
+    solution.next_step = h;
+    solution.end_state = Eigen::Map<const Vector>(y, u0.size());
+  }
+  void count(int, bool accepted) { ++(accepted ? solution.accepted : solution.rejected); }
+  double* scratch() { return buffer.data(); }
+};
+
+/// Equal steps of at most fixed_step between output times.
+template <const Tableau& M>
+void integrate_fixed(OneTrajectory& problem, const SolverOptions& o, std::vector<double>& work) {
+  Solution& solution = problem.solution;
+  const int n = static_cast<int>(problem.u0.size());
+  double *y = work.data(), *y_new = y + n, *stage = y_new + n, *K = stage + n;
+  double t = 0;
+  problem.load(0, &t, y);
+  const auto bounded = [&] {
+    return std::all_of(y, y + n, [&](double x) { return std::abs(x) <= o.bound; });
+  };
+  while (static_cast<std::size_t>(solution.outputs) < problem.times.size()) {
+    const double start = t, end = problem.limit(0);
+    const double pieces = std::max(1.0, std::ceil((end - start) / o.fixed_step * (1 - 1e-12)));
+    for (double piece = 0; piece < pieces; ++piece) {
+      const double h = (end - start) / pieces;
+      problem.before_step(0);
+      problem.evaluate(t, y, K);
+      take_stages<M>(problem, n, t, h, y, K, stage, y_new);
+      std::copy_n(y_new, n, y);
+      t = piece + 1 == pieces ? end : start + (piece + 1) * h;
+      problem.count(0, true);
+      if (!bounded()) return problem.finish(0, kLeftBound, t, y, 0);
+      if (solution.accepted >= o.max_steps) return problem.finish(0, kTooManySteps, t, y, 0);
+    }
+    problem.step(0, start, end - start, end, y, nullptr, y);
+  }
+  problem.finish(0, kFinished, t, y, o.fixed_step);
+}
+
+}  // namespace
+
+std::string_view status_name(SolveStatus status) {
+  switch (status) {
+    case SolveStatus::finished: return "finished";
+    case SolveStatus::left_bound: return "left the bound";
+    case SolveStatus::step_too_small: return "step too small";
+    case SolveStatus::too_many_steps: return "too many steps";
+  }
+  return "";
+}
+
+void check(const SolverOptions& o) {
+  const auto require = [](bool good, const char* name, double value, const char* expected) {
+    if (!good)
+      throw_usage({std::string("solver option ") + name, format_number(value), expected,
+                   "Give a value in that range."});
+  };
+  require(o.rtol >= 0 && o.rtol < 1, "rtol", o.rtol, "a number in [0, 1)");
+  require(o.atol >= 0 && std::isfinite(o.atol), "atol", o.atol, "a finite number >= 0");
+  require(o.first_step >= 0, "first_step", o.first_step, "a number >= 0");
+  require(o.max_step > 0, "max_step", o.max_step, "a number > 0");
+  require(o.bound > 0, "bound", o.bound, "a number > 0");
+  require(o.max_steps > 0, "max_steps", static_cast<double>(o.max_steps), "a number > 0");
+  require(o.method == Method::rk45 || o.fixed_step > 0, "fixed_step", o.fixed_step,
+          "a number > 0 for the methods rk4 and euler");
+}
+
+Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<const double> times,
+               const SolverOptions& options) {
+  check(options);
+  assert(field.dimension() == u0.size() && !times.empty() && times.front() >= t0);
+  const int n = static_cast<int>(u0.size());
+  Solution solution;
+  solution.states.resize(static_cast<Eigen::Index>(times.size()), n);
+  solution.step_times.push_back(t0);
+  solution.reached = t0;
+  solution.end_state = u0;
+  for (; static_cast<std::size_t>(solution.outputs) < times.size() &&
+         times[static_cast<std::size_t>(solution.outputs)] == t0;
+       ++solution.outputs)
+    solution.states.row(solution.outputs) = u0.transpose();
+  if (static_cast<std::size_t>(solution.outputs) == times.size()) return solution;
+
+  const bool adaptive = options.method == Method::rk45;
+  OneTrajectory problem{field, times, u0, t0, options.land_on_outputs || !adaptive, solution,
+                        std::vector<double>(static_cast<std::size_t>(3 * n))};
+  std::vector<double> work(static_cast<std::size_t>(workspace_size(n)));
+  if (options.method == Method::rk4) {
+    integrate_fixed<kRungeKutta4>(problem, options, work);
+  } else if (options.method == Method::euler) {
+    integrate_fixed<kEuler>(problem, options, work);
+  } else {
+    const double rtol = std::max(options.rtol, 100 * std::numeric_limits<double>::epsilon());
+    integrate(problem, n,
+              StepLimits{rtol, options.atol, options.first_step, options.max_step, options.bound,
+                         options.max_steps},
+              work.data());
+  }
+  return solution;
+}
+
+CertifiedSolution solve_certified(const VectorField& field, double t0, const Vector& u0,
+                                  std::span<const double> times) {
+  SolverOptions options;
+  options.land_on_outputs = true;
+  options.max_steps = 1'000'000'000;  // bounded by the spacing of t; a long run is a user's wish
+  options.bound = 1e100;
+  const auto run = [&](double tolerance) {
+    options.rtol = options.atol = tolerance;
+    return solve(field, t0, u0, times, options);
+  };
+  const Solution second = run(1e-13);
+  CertifiedSolution result{run(2.3e-14), t0};
+  const int rows = std::min(result.solution.outputs, second.outputs);
+  if (rows == 0) return result;
+  const Matrix& a = result.solution.states;
+  const Vector mean = a.topRows(rows).colwise().mean();
+  const Vector sd = ((a.topRows(rows).rowwise() - mean.transpose()).array().square().colwise().mean())
+                        .sqrt()
+                        .matrix();
+  for (int i = 0; i < rows; ++i) {
+    for (Eigen::Index j = 0; j < a.cols(); ++j)
+      if (!(std::abs(a(i, j) - second.states(i, j)) <= 0.01 * sd[j] + 1e-9 * std::abs(a(i, j))))
+        return result;
+    result.certified_until = times[static_cast<std::size_t>(i)];
+  }
+  return result;
+}
+
+}  // namespace odecast
