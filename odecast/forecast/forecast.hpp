@@ -25,14 +25,14 @@ enum class BlowUp {
 
 struct ForecastOptions {
   /// Start, in the user's units. Without it the forecast continues from the last observation.
-  std::optional<Vector> init;
+  std::optional<Vector> init = {};
   /// Standard deviation of a Gaussian start, per variable; empty for a point (or, when continuing,
   /// for what the model knows).
-  std::optional<Vector> init_sd;
+  std::optional<Vector> init_sd = {};
   /// Time of the start; without it 0 for a given start, else the time of the last observation.
-  std::optional<double> from;
+  std::optional<double> from = {};
   /// Output times, increasing, all after the start.
-  std::vector<double> times;
+  std::vector<double> times = {};
   int draws = 1000;
   double level = 0.95;
   Bands bands = Bands::both;
@@ -42,7 +42,7 @@ struct ForecastOptions {
   /// the order of the solver's error: 4 for rk45, as the paper takes it, 4 for rk4 and 1 for euler.
   /// In the model's units.
   bool transition_noise = false;
-  SolverOptions solver;
+  SolverOptions solver = {};
   /// A trajectory blows up when it leaves |v| <= bound_factor × the data's largest |v|.
   double bound_factor = 1e6;
   /// At most this many trajectories are tried for each one asked for.

@@ -10,9 +10,9 @@ namespace odecast {
 
 /// Which columns mean what. Empty means: found by name.
 struct CsvOptions {
-  std::string time;                    ///< default: `t` or `time`, any case
-  std::string id;                      ///< default: `trajectory`, `series` or `id`, where present
-  std::vector<std::string> variables;  ///< default: every other column
+  std::string time = {};                    ///< default: `t` or `time`, any case
+  std::string id = {};                      ///< default: `trajectory`, `series` or `id`, where present
+  std::vector<std::string> variables = {};  ///< default: every other column
 };
 
 /// Trajectories from a text table: a header line, then numbers separated by commas; lines that are

@@ -21,10 +21,10 @@ struct FitOptions {
   ScaleKind scale = ScaleKind::standard;
   /// A general network instead of the polynomial kernel: the units of its hidden layers, each with
   /// `activation` and dropout on every hidden layer. Empty for the polynomial kernel.
-  std::vector<int> layers;
+  std::vector<int> layers = {};
   Activation activation = Activation::tanh;
-  ForwardDifferenceOptions derivative;
-  TrainOptions training;
+  ForwardDifferenceOptions derivative = {};
+  TrainOptions training = {};
 };
 
 struct Fit {

@@ -10,11 +10,11 @@
 namespace odecast {
 
 struct FigureContent {
-  std::vector<std::string> variables;  ///< a panel each; empty for all
-  std::optional<Dataset> truth;
+  std::vector<std::string> variables = {};  ///< a panel each; empty for all
+  std::optional<Dataset> truth = {};
   bool quantiles = false;              ///< the quantile band instead of mean ± c sd
-  std::optional<double> lyapunov;      ///< marks Lyapunov times
-  std::string title;
+  std::optional<double> lyapunov = {};      ///< marks Lyapunov times
+  std::string title = {};
 };
 
 /// Mean and band of a forecast over the truth, as SVG. Throws Error (usage) for an unknown variable.

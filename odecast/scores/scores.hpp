@@ -19,8 +19,8 @@ enum class ScoredBand { sd, quantiles };
 struct ScoreOptions {
   ScoredBand band = ScoredBand::sd;  ///< falls back to the other where the file has only that
   double threshold = 0.4;            ///< of the valid prediction time
-  std::optional<double> lyapunov;    ///< largest exponent, to give times in Lyapunov times
-  std::string trajectory;            ///< id of the truth's trajectory; empty: the only one
+  std::optional<double> lyapunov = {};  ///< largest exponent, to give times in Lyapunov times
+  std::string trajectory = {};       ///< id of the truth's trajectory; empty: the only one
 };
 
 /// A forecast against the truth, at the times both have after the forecast's start.

@@ -1,0 +1,73 @@
+#include "odecast/core/files.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "odecast/core/error.hpp"
+
+namespace odecast {
+namespace {
+
+class FilesTest : public testing::Test {
+ protected:
+  FilesTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "odecast-XXXXXX").string();
+    directory_ = ::mkdtemp(name.data());
+  }
+  ~FilesTest() override { std::filesystem::remove_all(directory_); }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory_),
+                                                  std::filesystem::directory_iterator()));
+  }
+  std::filesystem::path directory_;
+};
+
+TEST_F(FilesTest, AFileAppearsWholeAndNothingElse) {
+  const auto path = directory_ / "a.txt";
+  const std::string text(3'000'000, 'x');
+  write_file(path, text);
+  EXPECT_EQ(read_file(path), text);
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FilesTest, WithoutCommitTheOldFileStays) {
+  const auto path = directory_ / "a.txt";
+  write_file(path, "old");
+  {
+    AtomicFile file(path);
+    file.write(std::string(2'000'000, 'y'));  // enough to reach the disk
+    EXPECT_EQ(entries(), 2u);
+  }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(FilesTest, ErrorsNameThePath) {
+  const auto expect_error = [](auto&& action, const std::string& part) {
+    try {
+      action();
+      ADD_FAILURE() << "no error for " << part;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::file);
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  expect_error([&] { read_file(directory_ / "missing.csv"); }, "missing.csv");
+  expect_error([&] { check_writable(directory_ / "no" / "a.csv"); }, "no/a.csv");
+  expect_error([&] { check_writable(directory_); }, "directory");
+  expect_error([&] { write_file(directory_ / "no" / "a.csv", "x"); }, "no/a.csv");
+  EXPECT_NO_THROW(check_writable(directory_ / "fine.csv"));
+  EXPECT_EQ(entries(), 0u);
+}
+
+TEST_F(FilesTest, LinksToTheSameFileAreSeen) {
+  write_file(directory_ / "a", "x");
+  std::filesystem::create_symlink(directory_ / "a", directory_ / "b");
+  EXPECT_TRUE(same_file(directory_ / "a", directory_ / "b"));
+  EXPECT_FALSE(same_file(directory_ / "a", directory_ / "c"));
+}
+
+}  // namespace
+}  // namespace odecast

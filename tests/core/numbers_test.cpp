@@ -1,0 +1,47 @@
+#include "odecast/core/numbers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+namespace {
+
+TEST(NumbersTest, PrintedNumbersReadBackAsTheSameBits) {
+  Stream stream(1, Purpose::observation_noise, 0);
+  for (int i = 0; i < 200'000; ++i) {
+    const auto high = static_cast<std::uint64_t>(stream.bits());
+    const double x = std::bit_cast<double>(high << 32 | stream.bits());
+    if (!std::isfinite(x)) continue;
+    const auto back = parse_number(format_number(x));
+    ASSERT_TRUE(back);
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(*back), std::bit_cast<std::uint64_t>(x));
+  }
+  EXPECT_EQ(format_number(0.1), "0.1");
+  EXPECT_EQ(format_number(-0.0), "-0");
+}
+
+TEST(NumbersTest, OnlyWholeNumbersAreNumbers) {
+  for (const char* text : {"", " 1", "1 ", "1,5", "abc", "1e", "--1", "+-1", "0x10", "1.2.3", "+"})
+    EXPECT_FALSE(parse_number(text)) << '"' << text << '"';
+  EXPECT_EQ(parse_number("+1.5"), 1.5);
+  EXPECT_EQ(parse_number("-1e-3"), -1e-3);
+  EXPECT_EQ(parse_number(".5"), 0.5);
+  EXPECT_TRUE(std::isnan(*parse_number("nan")));
+  EXPECT_TRUE(std::isinf(*parse_number("-inf")));
+}
+
+TEST(NumbersTest, OutOfRangeIsInfinityOrZero) {
+  EXPECT_EQ(parse_number("1e400"), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(parse_number("-1e400"), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(parse_number("1e-400"), 0.0);
+  EXPECT_EQ(parse_number("0." + std::string(400, '0') + "1"), 0.0);
+  EXPECT_EQ(parse_number("1" + std::string(400, '0')), std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+}  // namespace odecast

@@ -1,0 +1,41 @@
+#include "odecast/core/parallel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace odecast {
+namespace {
+
+TEST(ParallelTest, EveryItemRunsOnce) {
+  for (const int threads : {1, 2, 3, 8}) {
+    std::vector<int> counts(1000);
+    parallel_for(threads, counts.size(), [&](std::size_t i) { ++counts[i]; });
+    EXPECT_EQ(counts, std::vector<int>(1000, 1)) << threads;
+  }
+  parallel_for(4, 0, [](std::size_t) { FAIL(); });
+}
+
+TEST(ParallelTest, AnExceptionStopsTheRestAndArrives) {
+  for (const int threads : {1, 4})
+    EXPECT_THROW(parallel_for(threads, 100'000,
+                              [](std::size_t i) {
+                                if (i == 17) throw std::runtime_error("x");
+                              }),
+                 std::runtime_error);
+}
+
+TEST(ParallelTest, BetweenRunsOnTheCallingThreadAndMayStop) {
+  const auto caller = std::this_thread::get_id();
+  parallel_for(
+      4, 100, [](std::size_t) {},
+      [&](std::size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+  EXPECT_THROW(parallel_for(
+                   1, 100, [](std::size_t) {}, [](std::size_t) { throw std::runtime_error("stop"); }),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace odecast

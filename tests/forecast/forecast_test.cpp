@@ -1,0 +1,306 @@
+#include "odecast/forecast/forecast.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
+#include "odecast/core/random.hpp"
+#include "odecast/forecast/forecast_file.hpp"
+#include "support/models.hpp"
+
+namespace odecast {
+namespace {
+
+ForecastOptions until(double end, double step = 0.25) {
+  ForecastOptions o;
+  o.init = Vector::Ones(1);
+  o.times = regular_times(0, end, step);
+  o.draws = 200;
+  return o;
+}
+
+/// The number of kept units decides the trajectory: u' = -(kept/2) u in every variable.
+TEST(ForecastTest, MeanAndSdAreThoseOfTheMixture) {
+  const double r = 0.3;
+  const Model model = decaying_model(1, r);
+  ForecastOptions o = until(2);
+  o.draws = 4000;
+  o.solver.rtol = o.solver.atol = 1e-8;
+  const Forecast f = forecast(model, o, ignore_progress);
+  for (std::size_t t = 1; t < f.times.size(); ++t) {
+    // Two units: kept 0, 1, 2 with weights r², 2qr, q².
+    const double q = 1 - r, weights[] = {r * r, 2 * q * r, q * q};
+    double mean = 0, square = 0, fourth = 0;
+    for (int kept = 0; kept < 3; ++kept) mean += weights[kept] * std::exp(-0.5 * kept * f.times[t]);
+    for (int kept = 0; kept < 3; ++kept) {
+      const double d = std::exp(-0.5 * kept * f.times[t]) - mean;
+      square += weights[kept] * d * d;
+      fourth += weights[kept] * d * d * d * d;
+    }
+    const auto row = static_cast<Eigen::Index>(t);
+    EXPECT_NEAR(f.mean(row, 0), mean, 5 * std::sqrt(square / o.draws));
+    EXPECT_NEAR(f.sd(row, 0) * f.sd(row, 0), square,
+                5 * std::sqrt((fourth - square * square) / o.draws));
+    EXPECT_NEAR(f.upper(row, 0) - f.mean(row, 0), 1.959963984540054 * f.sd(row, 0), 1e-12);
+    // The quantiles of three values are among them: 2.5 % is the fastest decay (weight q² = .49).
+    EXPECT_NEAR(f.q_lower(row, 0), std::exp(-f.times[t]), 1e-6);
+    EXPECT_NEAR(f.q_upper(row, 0), 1, 1e-6);
+  }
+  EXPECT_EQ(f.discarded, 0);
+  EXPECT_EQ(f.alive, std::vector<double>(f.times.size(), 1.0));
+}
+
+TEST(ForecastTest, WithoutDropoutTheBandHasNoWidth) {
+  const Forecast f = forecast(decaying_model(2, 0),
+                              [] {
+                                ForecastOptions o = until(2);
+                                o.init = Eigen::Vector2d(1, 2);
+                                return o;
+                              }(),
+                              ignore_progress);
+  // The mean of equal numbers is their value up to round-off of the running mean.
+  EXPECT_LT(f.sd.maxCoeff(), 1e-14);
+  EXPECT_NEAR(f.mean(4, 0), std::exp(-1), 1e-3);
+}
+
+TEST(ForecastTest, DiscardProbabilityIsTheMixtures) {
+  // u' = 2 (d1 + d2) u² /2 …: with both units dropped u stays at 1; otherwise it has a pole by t = 1.
+  const double r = 0.5;
+  ForecastOptions o = until(2);
+  o.draws = 1000;
+  const Forecast f = forecast(exploding_model(r, 2), o, ignore_progress);
+  EXPECT_EQ(f.kept, 1000);
+  EXPECT_EQ(f.status, ForecastStatus::complete);
+  EXPECT_EQ(f.blow_up_times.size(), static_cast<std::size_t>(f.discarded));
+  const double p = r * r, n = 1000;  // kept with probability p: negative binomial
+  EXPECT_NEAR(static_cast<double>(f.discarded), n * (1 - p) / p, 5 * std::sqrt(n * (1 - p)) / p);
+  EXPECT_EQ(f.mean(4, 0), 1);
+  for (const double t : f.blow_up_times) {
+    const double distance = std::min(std::abs(t - 1), std::abs(t - 0.5));
+    EXPECT_LT(distance, 0.02);
+  }
+}
+
+TEST(ForecastTest, UntilCountsARunUpToItsBlowUp) {
+  ForecastOptions o = until(2);
+  o.blow_up = BlowUp::until;
+  o.draws = 1000;
+  const Forecast f = forecast(exploding_model(0.5, 2), o, ignore_progress);
+  EXPECT_EQ(f.kept, 1000);
+  EXPECT_NEAR(static_cast<double>(f.discarded), 750, 5 * std::sqrt(1000 * 0.75 * 0.25));
+  for (std::size_t t = 1; t < f.alive.size(); ++t) EXPECT_LE(f.alive[t], f.alive[t - 1]);
+  EXPECT_EQ(f.alive[1], 1);  // t = 0.25: nobody has gone
+  EXPECT_NEAR(f.alive.back(), 1 - static_cast<double>(f.discarded) / 1000, 1e-12);
+  EXPECT_EQ(f.status, ForecastStatus::complete);
+}
+
+TEST(ForecastTest, AnAlwaysExplodingModelEndsWithinItsCaps) {
+  ForecastOptions o = until(1000, 1);
+  o.draws = 50;
+  long calls = 0;
+  const Forecast f = forecast(exploding_model(0), o, [&](std::string_view, double) { ++calls; });
+  EXPECT_EQ(f.status, ForecastStatus::too_few);
+  EXPECT_EQ(f.kept, 0);
+  EXPECT_EQ(f.discarded, 50 * 20);
+  EXPECT_EQ(f.times.size(), 1u);
+  EXPECT_NE(f.reason.find("0 of 50"), std::string::npos) << f.reason;
+  o.blow_up = BlowUp::until;
+  EXPECT_EQ(forecast(exploding_model(0), o, ignore_progress).status, ForecastStatus::too_few);
+}
+
+TEST(ForecastTest, ThreadsDoNotChangeTheBits) {
+  for (const double rate : {0.25, 0.5}) {
+    Model model = exploding_model(rate, 3, 0.4);
+    ForecastOptions o = until(2);
+    o.draws = 700;
+    o.init_sd = Vector::Constant(1, 0.1);
+    std::string first;
+    for (const int threads : {1, 2, 3, 8}) {
+      o.threads = threads;
+      const std::string text = format_forecast(forecast(model, o, ignore_progress));
+      if (threads == 1) first = text;
+      EXPECT_EQ(text, first) << threads;
+    }
+  }
+}
+
+TEST(ForecastTest, KeepingExactlyWhatIsNeededEqualsGoingOneByOne) {
+  // Blocks overshoot; the result must be that of the first `draws` survivors.
+  const Model model = exploding_model(0.5, 3, 0.4);
+  ForecastOptions o = until(2);
+  o.draws = 300;
+  const Forecast f = forecast(model, o, ignore_progress);
+  const DropoutPosterior posterior(model.network);
+  double mean = 0;
+  long kept = 0, tried = 0;
+  SolverOptions solver = o.solver;
+  solver.bound = 1e6;
+  while (kept < 300) {
+    const Solution s = solve(posterior.draw(1, static_cast<std::uint64_t>(tried++)), 0,
+                             Vector::Ones(1), o.times, solver);
+    if (s.status != SolveStatus::finished) continue;
+    ++kept;
+    mean += s.states(3, 0);
+  }
+  EXPECT_EQ(f.discarded, tried - kept);
+  EXPECT_NEAR(f.mean(4, 0), mean / 300, 1e-12);
+}
+
+TEST(ForecastTest, GaussianStartsSpreadTheBand) {
+  ForecastOptions o = until(2);
+  o.draws = 4000;
+  o.init_sd = Vector::Constant(1, 0.2);
+  o.solver.rtol = o.solver.atol = 1e-8;
+  const Forecast f = forecast(decaying_model(1, 0), o, ignore_progress);  // u = u0 e^-t
+  for (Eigen::Index t = 1; t < f.mean.rows(); ++t) {
+    const double decay = std::exp(-f.times[static_cast<std::size_t>(t)]);
+    EXPECT_NEAR(f.mean(t, 0), decay, 5 * 0.2 * decay / std::sqrt(4000));
+    EXPECT_NEAR(f.sd(t, 0), 0.2 * decay, 5 * 0.2 * decay / std::sqrt(8000));
+  }
+  EXPECT_EQ(f.sd(0, 0), 0.2);
+}
+
+TEST(ForecastTest, TransitionNoiseAccumulatesAsTheMarkovChainSays) {
+  // u' = -u with ε ~ N(0, h^m) at each output: variance v <- v e^{-2h} + h^{2m}.
+  ForecastOptions o = until(5, 0.5);
+  o.draws = 3000;
+  o.transition_noise = true;
+  o.solver.rtol = o.solver.atol = 1e-8;
+  const Forecast f = forecast(decaying_model(1, 0), o, ignore_progress);
+  double variance = 0;
+  for (Eigen::Index t = 1; t < f.mean.rows(); ++t) {
+    variance = variance * std::exp(-1.0) + std::pow(0.5, 8);
+    EXPECT_NEAR(f.sd(t, 0), std::sqrt(variance), 5 * std::sqrt(variance / 6000));
+  }
+}
+
+TEST(ForecastTest, FreshMasksShrinkWithTheStep) {
+  const Model model = decaying_model(1, 0.3);
+  ForecastOptions o = until(1, 0.5);
+  o.draws = 400;
+  o.mask = MaskChange::step;
+  o.solver.method = Method::rk4;
+  const auto spread_at = [&](double h) {
+    o.solver.fixed_step = h;
+    return forecast(model, o, ignore_progress).sd(2, 0);
+  };
+  // White noise averages out as sqrt(step); sds of 400 draws have a relative error of 3.5 %.
+  EXPECT_NEAR(spread_at(0.1) / spread_at(0.025), 2, 0.35);
+}
+
+TEST(ForecastTest, ContinuesFromTheLastObservation) {
+  Model model = decaying_model(2, 0.2);
+  ForecastOptions o;
+  o.times = regular_times(2, 3, 0.5);
+  o.draws = 10;
+  Forecast f = forecast(model, o, ignore_progress);
+  EXPECT_EQ(f.times.front(), model.last_time);
+  EXPECT_EQ(f.mean.row(0).transpose(), model.last_state);
+  EXPECT_EQ(f.sd.row(0).norm(), 0);
+  model.last_state_sd = Vector::Constant(2, 0.1);
+  f = forecast(model, o, ignore_progress);
+  EXPECT_EQ(f.sd(0, 0), 0.1);
+  EXPECT_GT(f.sd(1, 0), 0.01);
+}
+
+TEST(ForecastTest, UnitsOfTheUserComeBack) {
+  Model model = decaying_model(1, 0.25);
+  ForecastOptions o = until(2);
+  const Forecast plain = forecast(model, o, ignore_progress);
+  model.scaling = {Vector::Constant(1, 100.0), Vector::Constant(1, 8.0)};  // u = 100 + 8 v
+  o.init = Vector::Constant(1, 108.0);
+  const Forecast scaled = forecast(model, o, ignore_progress);
+  EXPECT_LT((scaled.mean - (100 + 8 * plain.mean.array()).matrix()).norm(), 1e-10);
+  EXPECT_LT((scaled.sd - 8 * plain.sd).norm(), 1e-12);
+}
+
+TEST(ForecastTest, QuantilesAreNumPysDefault) {
+  // Ten starts through a still field: the draws are the starts.
+  Model model = decaying_model(1, 0);
+  model.network.layers[1].weights.setZero();
+  ForecastOptions o = until(0.5, 0.5);
+  o.draws = 10;
+  o.level = 0.5;
+  o.init_sd = Vector::Ones(1);
+  const Forecast f = forecast(model, o, ignore_progress);
+  std::vector<double> starts;
+  for (std::uint64_t k = 0; k < 10; ++k)
+    starts.push_back(1 + Stream(1, Purpose::initial_state, k).normal());
+  std::sort(starts.begin(), starts.end());
+  EXPECT_NEAR(f.q_lower(1, 0), starts[2] + 0.25 * (starts[3] - starts[2]), 1e-14);
+  EXPECT_NEAR(f.q_median(1, 0), (starts[4] + starts[5]) / 2, 1e-14);
+  EXPECT_NEAR(f.q_upper(1, 0), starts[6] + 0.75 * (starts[7] - starts[6]), 1e-14);
+}
+
+TEST(ForecastTest, FilesReadBackBitForBit) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("odecast-forecast-test-" + std::to_string(::getpid()) + ".csv");
+  for (const Bands bands : {Bands::both, Bands::sd, Bands::quantiles}) {
+    for (const double level : {0.95, 0.9, 0.5, 0.99}) {
+      ForecastOptions o = until(2);
+      o.bands = bands;
+      o.level = level;
+      const Forecast f = forecast(decaying_model(1, 0.3), o, ignore_progress);
+      write_file(path, format_forecast(f));
+      const Forecast back = read_forecast(path);
+      EXPECT_EQ(back.times, f.times);
+      EXPECT_EQ(back.mean, f.mean);
+      EXPECT_EQ(back.sd, f.sd);
+      EXPECT_EQ(back.lower, f.lower);
+      EXPECT_EQ(back.q_upper, f.q_upper);
+      EXPECT_EQ(back.alive, f.alive);
+      EXPECT_NEAR(back.level, level, 1e-9);
+    }
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(ForecastTest, MeanAndPointFieldAreSingleTrajectories) {
+  ForecastOptions o = until(2);
+  o.solver.rtol = o.solver.atol = 1e-9;
+  const Model model = decaying_model(1, 0.25);
+  const auto mean = single_trajectory(model, SingleField::mean, o);
+  const auto point = single_trajectory(model, SingleField::point, o);
+  EXPECT_NEAR(mean.states(8, 0), std::exp(-0.75 * 2), 1e-7);
+  EXPECT_NEAR(point.states(8, 0), std::exp(-2.0), 1e-7);
+}
+
+TEST(ForecastTest, RegularTimesEndWhereTheyShould) {
+  const auto times = regular_times(0, 10, 0.02);
+  EXPECT_EQ(times.size(), 500u);
+  EXPECT_EQ(times.back(), 10);
+  EXPECT_EQ(regular_times(0, 1, 0.3).size(), 3u);
+  EXPECT_EQ(regular_times(5, 5.01, 1).back(), 5.01);
+  for (const auto& [start, end, step] : {std::tuple{0.0, 1.0, 0.0}, {0.0, 1.0, -1.0}, {1.0, 1.0, 0.1},
+                                        {0.0, 1e9, 1e-9}, {0.0, double(NAN), 0.1}})
+    EXPECT_THROW(regular_times(start, end, step), Error);
+}
+
+TEST(ForecastTest, OptionsOutOfRangeAreRefused) {
+  const Model model = decaying_model(2, 0.2);
+  const auto refused = [&](auto change) {
+    ForecastOptions o = until(1);
+    o.init = Eigen::Vector2d(1, 2);
+    change(o);
+    EXPECT_THROW(forecast(model, o, ignore_progress), Error);
+  };
+  refused([](auto& o) { o.init = Vector::Ones(3); });
+  refused([](auto& o) { o.init = Eigen::Vector2d(1, NAN); });
+  refused([](auto& o) { o.init_sd = Eigen::Vector2d(1, -1); });
+  refused([](auto& o) { o.draws = 0; });
+  refused([](auto& o) { o.level = 1; });
+  refused([](auto& o) { o.times = {}; });
+  refused([](auto& o) { o.times = {1, 1}; });
+  refused([](auto& o) { o.times = {-1, 1}; });
+  refused([](auto& o) { o.bound_factor = 0; });
+  refused([](auto& o) { o.attempts_per_draw = 0; });
+  refused([](auto& o) { o.draws = 1'000'000'000; });
+}
+
+}  // namespace
+}  // namespace odecast

@@ -1,0 +1,75 @@
+#include "odecast/posterior/model_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "odecast/core/error.hpp"
+#include "support/models.hpp"
+
+namespace odecast {
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    model_from_text(text, "m.json");
+    return "";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::data);
+    return e.what();
+  }
+}
+
+TEST(ModelFileTest, EveryNumberSurvivesBitForBit) {
+  Model m = make_model(random_kernel(3, 10, 3, 0.15, true, 1));
+  m.scaling = {Eigen::Vector3d(1e-9, 0.1, -1e300), Eigen::Vector3d(1e-12, 1.0 / 3, 1e12)};
+  m.last_state_sd = Eigen::Vector3d(0.1, 0.2, 0.3);
+  m.training.objective = 1.1785797;
+  m.training.seed = ~0ull;
+  const Model back = model_from_text(model_to_text(m), "m");
+  EXPECT_EQ(back.variables, m.variables);
+  EXPECT_EQ(back.scaling.offset, m.scaling.offset);
+  EXPECT_EQ(back.scaling.scale, m.scaling.scale);
+  EXPECT_EQ(parameters(back.network), parameters(m.network));
+  EXPECT_EQ(back.network.layers[0].dropout, 0.15);
+  EXPECT_EQ(back.network.layers[0].power, 3);
+  EXPECT_TRUE(back.network.layers[0].rescale);
+  EXPECT_EQ(back.last_state, m.last_state);
+  EXPECT_EQ(*back.last_state_sd, *m.last_state_sd);
+  EXPECT_EQ(back.training.seed, ~0ull);
+  EXPECT_EQ(model_to_text(back), model_to_text(m));
+}
+
+TEST(ModelFileTest, AnyChangedByteIsRefused) {
+  const std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (const int change : {1, 16, 128}) {
+      std::string other = text;
+      other[i] = static_cast<char>(other[i] ^ change);
+      EXPECT_NE(refusal(other), "") << "byte " << i << " xor " << change;
+    }
+  }
+}
+
+TEST(ModelFileTest, AnyTruncationIsRefused) {
+  const std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
+  for (std::size_t size = 0; size < text.size(); ++size)
+    EXPECT_NE(refusal(text.substr(0, size)), "") << size;
+  EXPECT_NE(refusal(text + " "), "");
+}
+
+TEST(ModelFileTest, ANewerVersionIsNamed) {
+  std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
+  const auto at = text.find("\"odecast_model\": 1");
+  text.replace(at, 18, "\"odecast_model\": 9");
+  EXPECT_NE(refusal(text).find("newer"), std::string::npos) << refusal(text);
+}
+
+TEST(ModelFileTest, ForeignAndHostileTextsAreRefused) {
+  for (const std::string& text :
+       {std::string(), std::string("[]"), std::string("{}"), std::string("null"),
+        std::string("{\"odecast_model\": \"x\"}"), std::string(100'000, '['),
+        std::string("{\"odecast_model\": 1}"), std::string("\xff\xfe\x00", 3)})
+    EXPECT_NE(refusal(text), "");
+}
+
+}  // namespace
+}  // namespace odecast

@@ -1,0 +1,123 @@
+#include "odecast/scores/scores.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+namespace {
+
+/// Truth sin(t), mean off by `bias` from t = 5 on, sd 0.5.
+struct Example {
+  Forecast forecast;
+  Dataset truth;
+};
+
+Example example(double bias) {
+  Example e;
+  e.forecast.variables = {"x"};
+  e.truth = {{"other", "x"}, {{"", {}, Matrix(101, 2)}}, {}};
+  const int rows = 101;
+  e.forecast.mean.resize(rows, 1);
+  e.forecast.sd = Matrix::Constant(rows, 1, 0.5);
+  for (int i = 0; i < rows; ++i) {
+    const double t = 0.1 * i;
+    e.forecast.times.push_back(t);
+    e.forecast.mean(i, 0) = std::sin(t) + (t >= 5 ? bias : 0);
+    e.truth.trajectories[0].times.push_back(t);
+    e.truth.trajectories[0].states(i, 0) = -1;
+    e.truth.trajectories[0].states(i, 1) = std::sin(t);
+  }
+  e.forecast.lower = e.forecast.mean - 1.96 * e.forecast.sd;
+  e.forecast.upper = e.forecast.mean + 1.96 * e.forecast.sd;
+  return e;
+}
+
+TEST(ScoresTest, KnownValues) {
+  const Example e = example(2);
+  const Scores s = score(e.forecast, e.truth, {.lyapunov = 0.5});
+  EXPECT_EQ(s.points, 100);  // the start does not count
+  EXPECT_NEAR(s.coverage.variables[0], 0.49, 1e-12);
+  EXPECT_NEAR(s.width.variables[0], 1.96, 1e-12);
+  EXPECT_NEAR(s.rmse.variables[0], std::sqrt(0.51) * 2, 1e-12);
+  EXPECT_NEAR(s.vpt_time, 5, 1e-9);
+  EXPECT_NEAR(*s.vpt_lyapunov_times, 2.5, 1e-9);
+  EXPECT_FALSE(score(e.forecast, e.truth, {}).vpt_lyapunov_times);
+}
+
+TEST(ScoresTest, APerfectForecastIsValidToTheEnd) {
+  const Example e = example(0);
+  const Scores s = score(e.forecast, e.truth, {});
+  EXPECT_EQ(s.coverage.all, 1);
+  EXPECT_EQ(s.rmse.all, 0);
+  EXPECT_NEAR(s.vpt_time, 10, 1e-12);
+}
+
+TEST(ScoresTest, CrpsIsThatOfAGaussian) {
+  // E|X - y| - E|X - X'|/2 by sampling, against the closed form.
+  const Example e = example(0.7);
+  const double crps = score(e.forecast, e.truth, {}).crps.variables[0];
+  Stream stream(1, Purpose::observation_noise, 0);
+  const auto sampled = [&](double error) {
+    double first = 0, second = 0;
+    const int count = 200'000;
+    for (int i = 0; i < count; ++i) {
+      const double a = error + 0.5 * stream.normal(), b = error + 0.5 * stream.normal();
+      first += std::abs(a) / count;
+      second += std::abs(a - b) / count;
+    }
+    return first - second / 2;
+  };
+  // Half-normal spread: each average has a standard error below 0.5/sqrt(200000) = 0.0011.
+  EXPECT_NEAR(crps, 0.49 * sampled(0) + 0.51 * sampled(0.7), 5 * 0.0011 * 1.2);
+}
+
+TEST(ScoresTest, QuantileBandsAreChosenOrFallenBackTo) {
+  Example e = example(2);
+  e.forecast.q_lower = e.forecast.mean.array() - 10;
+  e.forecast.q_upper = e.forecast.mean.array() + 10;
+  e.forecast.q_median = e.forecast.mean;
+  EXPECT_EQ(score(e.forecast, e.truth, {.band = ScoredBand::quantiles}).coverage.all, 1);
+  EXPECT_NEAR(score(e.forecast, e.truth, {}).coverage.all, 0.49, 1e-12);
+  e.forecast.lower.resize(0, 0);
+  EXPECT_EQ(score(e.forecast, e.truth, {}).band, ScoredBand::quantiles);
+}
+
+TEST(ScoresTest, OnlyCommonTimesCount) {
+  Example e = example(2);
+  auto& t = e.truth.trajectories[0];
+  t.times.resize(60);  // up to 5.9
+  t.states.conservativeResize(60, 2);
+  const Scores s = score(e.forecast, e.truth, {});
+  EXPECT_EQ(s.points, 59);
+  EXPECT_NEAR(s.until, 5.9, 1e-12);
+  for (double& time : t.times) time += 0.05;
+  EXPECT_THROW(score(e.forecast, e.truth, {}), Error);
+}
+
+TEST(ScoresTest, BeyondTheCertifiedTimeIsRefused) {
+  Example e = example(2);
+  e.truth.certified_until = 8;
+  EXPECT_THROW(score(e.forecast, e.truth, {}), Error);
+  e.truth.certified_until = 10;
+  EXPECT_NO_THROW(score(e.forecast, e.truth, {}));
+}
+
+TEST(ScoresTest, MismatchesAreRefused) {
+  Example e = example(2);
+  e.forecast.variables = {"unknown"};
+  EXPECT_THROW(score(e.forecast, e.truth, {}), Error);
+  e = example(2);
+  e.truth.trajectories.push_back(e.truth.trajectories[0]);
+  e.truth.trajectories[0].id = "a";
+  e.truth.trajectories[1].id = "b";
+  EXPECT_THROW(score(e.forecast, e.truth, {}), Error);
+  EXPECT_NO_THROW(score(e.forecast, e.truth, {.trajectory = "b"}));
+  EXPECT_THROW(score(e.forecast, e.truth, {.threshold = 0, .trajectory = "b"}), Error);
+}
+
+}  // namespace
+}  // namespace odecast

@@ -1,0 +1,103 @@
+#include "odecast/solver/lanes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+namespace {
+
+struct Ensemble {
+  std::shared_ptr<const MonomialBasis> basis;
+  LaneProblems problems;
+  std::vector<double> times;
+  int members;
+
+  VectorField field(int k) const {
+    const int n = basis->variables(), F = basis->size();
+    return VectorField(PolynomialField{
+        basis, Eigen::Map<const Matrix>(problems.coefficients.data() + k * n * F, n, F)});
+  }
+  Vector start(int k) const {
+    return Eigen::Map<const Vector>(problems.starts.data() + k * basis->variables(),
+                                    basis->variables());
+  }
+};
+
+/// Random polynomial fields: some settle, many blow up.
+Ensemble random_ensemble(int n, int degree, int members, double size, std::uint64_t seed) {
+  Ensemble e{std::make_shared<const MonomialBasis>(n, degree), {}, {}, members};
+  Stream stream(seed, Purpose::initial_weights, 0);
+  for (int i = 1; i <= 50; ++i) e.times.push_back(0.1 * i);
+  e.problems.basis = e.basis.get();
+  e.problems.times = e.times;
+  for (int k = 0; k < members * n * e.basis->size(); ++k)
+    e.problems.coefficients.push_back(size * stream.normal());
+  for (int k = 0; k < members * n; ++k) e.problems.starts.push_back(stream.normal());
+  return e;
+}
+
+TEST(LanesTest, EveryMemberHasTheBitsOfALoneTrajectory) {
+  for (const auto& [n, degree, members, size] :
+       {std::tuple{1, 3, 5, 0.6}, {2, 2, 8, 0.6}, {3, 2, 61, 0.6}, {3, 3, 17, 0.15}, {5, 2, 9, 0.15}}) {
+    Ensemble e = random_ensemble(n, degree, members, size, 11);
+    SolverOptions options;
+    options.bound = 1e6;
+    options.max_steps = 500;
+    LaneSolutions lanes;
+    solve_lanes(e.problems, options, lanes);
+    int blown_up = 0;
+    for (int k = 0; k < members; ++k) {
+      const Solution one = solve(e.field(k), 0, e.start(k), e.times, options);
+      const auto& end = lanes.ends[static_cast<std::size_t>(k)];
+      ASSERT_EQ(end.status, one.status) << n << ' ' << degree << ' ' << k;
+      ASSERT_EQ(end.outputs, one.outputs);
+      ASSERT_EQ(end.time, one.reached);
+      ASSERT_EQ(end.steps, one.accepted + one.rejected);
+      blown_up += one.status != SolveStatus::finished;
+      for (int i = 0; i < n; ++i)
+        for (int t = 0; t < one.outputs; ++t)
+          ASSERT_EQ(lanes.states[(static_cast<std::size_t>(k * n + i)) * e.times.size() +
+                                 static_cast<std::size_t>(t)],
+                    one.states(t, i));
+    }
+    EXPECT_GT(blown_up, 0);
+    EXPECT_LT(blown_up, members);
+  }
+}
+
+TEST(LanesTest, MembersDoNotDependOnTheirNeighbours) {
+  Ensemble all = random_ensemble(3, 2, 40, 0.6, 5);
+  SolverOptions options;
+  options.bound = 1e6;
+  LaneSolutions together, alone;
+  solve_lanes(all.problems, options, together);
+  Ensemble one = all;
+  one.problems.times = one.times;
+  one.problems.basis = one.basis.get();
+  one.problems.coefficients.assign(all.problems.coefficients.begin() + 7 * 30,
+                                   all.problems.coefficients.begin() + 8 * 30);
+  one.problems.starts.assign(all.problems.starts.begin() + 21, all.problems.starts.begin() + 24);
+  solve_lanes(one.problems, options, alone);
+  EXPECT_EQ(alone.ends[0].steps, together.ends[7].steps);
+  for (std::size_t i = 0; i < 150; ++i)
+    if (static_cast<int>(i % 50) < alone.ends[0].outputs) {
+      EXPECT_EQ(alone.states[i], together.states[7 * 150 + i]);
+    }
+}
+
+TEST(LanesTest, AFieldThatIsNotFiniteEndsAndHurtsNobody) {
+  Ensemble e = random_ensemble(2, 2, 16, 0.1, 3);
+  LaneSolutions clean, damaged;
+  solve_lanes(e.problems, {}, clean);
+  for (int c = 0; c < 12; ++c) e.problems.coefficients[static_cast<std::size_t>(12 * 3 + c)] = NAN;
+  solve_lanes(e.problems, {}, damaged);
+  EXPECT_EQ(damaged.ends[3].status, SolveStatus::step_too_small);
+  for (std::size_t k = 0; k < 16; ++k)
+    if (k != 3) {
+      EXPECT_EQ(damaged.ends[k].steps, clean.ends[k].steps);
+    }
+}
+
+}  // namespace
+}  // namespace odecast
