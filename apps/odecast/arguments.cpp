@@ -72,10 +72,12 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
     }
     const auto equals = word.starts_with("--") ? word.find('=') : word.npos;
     const std::string name = word.substr(0, equals);
-    const auto option = std::find_if(
-        command.options.begin(), command.options.end(), [&](const Option& o) {
-          return o.name == name || (name.size() == 2 && o.letter && name[1] == o.letter);
-        });
+    const auto find = [&](const std::string& wanted) {
+      return std::find_if(command.options.begin(), command.options.end(), [&](const Option& o) {
+        return o.name == wanted || (wanted.size() == 2 && o.letter && wanted == std::string{'-', o.letter});
+      });
+    };
+    const auto option = find(name);
     if (option == command.options.end()) {
       std::vector<std::string> known;
       for (const Option& o : command.options) known.push_back(o.name);
@@ -92,10 +94,12 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
       given_.emplace_back(option->name, "");
     } else if (equals != word.npos) {
       given_.emplace_back(option->name, word.substr(equals + 1));
-    } else if (i + 1 < words.size()) {
+    } else if (i + 1 < words.size() && find(words[i + 1]) == command.options.end()) {
       given_.emplace_back(option->name, words[++i]);
     } else {
-      throw_usage({"option " + name, "nothing after it", option->value,
+      throw_usage({"option " + name,
+                   i + 1 < words.size() ? words[i + 1] + " after it" : "nothing after it",
+                   option->value,
                    "Write " + name + " " + option->value + "."});
     }
     const std::string& value = given_.back().second;

@@ -47,6 +47,8 @@ Vector to_vector(const std::vector<double>& values);
 void say(const Arguments& arguments, const std::string& text);
 /// On standard error, unless --quiet.
 void warn(const Arguments& arguments, const std::string& text);
+/// On standard error, always: why the exit code is not 0.
+void complain(const std::string& text);
 
 void install_signal_handlers();
 

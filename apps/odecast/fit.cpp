@@ -105,7 +105,7 @@ int run(const Arguments& a) {
     say(a, "Model written to " + output);
   }
   if (!good) {
-    warn(a, "training did not succeed: " + record.reason + "; no model was written");
+    complain("training did not succeed: " + record.reason + "; no model was written");
     return kNotTrusted;
   }
   return kDone;

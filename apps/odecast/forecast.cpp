@@ -69,19 +69,20 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   const SingleTrajectory one = single_trajectory(
       model, a.text("--field") == "mean" ? SingleField::mean : SingleField::point, o);
   const bool good = one.status == SolveStatus::finished;
-  write_file(output, format_csv({model.variables, {{"", one.times, one.states}}, std::nullopt}));
+  const bool usable = one.times.size() > 1;
+  if (usable) write_file(output, format_csv({model.variables, {{"", one.times, one.states}}}));
   if (a.json())
     fmt::print("{}\n", nlohmann::ordered_json{{"status", status_name(one.status)},
                                               {"field", a.text("--field")},
                                               {"rows", one.times.size()},
                                               {"reached", one.reached},
-                                              {"output", output}}
+                                              {"output", usable ? output : ""}}
                            .dump(2));
-  else
+  else if (usable)
     say(a, fmt::format("One trajectory of the {} field to t = {:.6g}, written to {}",
                        a.text("--field"), one.reached, output));
   if (!good)
-    warn(a, fmt::format("the trajectory {} at t = {:.6g}", status_name(one.status), one.reached));
+    complain(fmt::format("the trajectory {} at t = {:.6g}", status_name(one.status), one.reached));
   return good ? kDone : kNotTrusted;
 }
 
@@ -134,7 +135,7 @@ int run(const Arguments& a) {
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
   }
   if (!complete) {
-    warn(a, f.reason + (usable ? "" : ". No forecast was written"));
+    complain(f.reason + (usable ? "" : ". No forecast was written"));
     return kNotTrusted;
   }
   return kDone;

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
@@ -34,7 +36,7 @@ std::string overview(const std::vector<Command>& commands) {
 int run(const std::vector<std::string>& words) {
   const auto commands = all_commands();
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    fmt::print("{}", overview(commands));
+    fmt::print(words.empty() ? stderr : stdout, "{}", overview(commands));
     return words.empty() ? kUsage : kDone;
   }
   if (words[0] == "--version") {
@@ -59,12 +61,7 @@ int run(const std::vector<std::string>& words) {
       return kDone;
     }
   }
-  const int code = command->run(Arguments(*command, rest));
-  // Printing may have failed (a full disk behind a redirection): say so.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    throw_file({"standard output", "an error on writing", "a place with room",
-                "Free space or write to another place."});
-  return code;
+  return command->run(Arguments(*command, rest));
 }
 
 }  // namespace
@@ -75,7 +72,9 @@ int main(int argc, char** argv) {
   using namespace odecast::cli;
   install_signal_handlers();
   try {
-    return run({argv + 1, argv + argc});
+    const int code = run({argv + 1, argv + argc});
+    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
+    return code;
   } catch (const Error& e) {
     fmt::print(stderr, "odecast: {}\n", e.what());
     switch (e.kind()) {
@@ -86,6 +85,11 @@ int main(int argc, char** argv) {
   } catch (const Interrupted& e) {
     fmt::print(stderr, "odecast: interrupted; nothing was written\n");
     return 128 + e.signal();
+  } catch (const std::system_error& e) {  // what fmt throws when printing fails
+    fmt::print(stderr,
+               "odecast: standard output: found {}, expected a place with room. Free space or write "
+               "to another place.\n",
+               e.code().message());
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "odecast: out of memory. Use fewer draws, output times or hidden units.\n");
   } catch (const std::exception& e) {

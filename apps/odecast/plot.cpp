@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/forecast/forecast_file.hpp"
@@ -21,7 +23,7 @@ int run(const Arguments& a) {
   if (a.given("--system")) content.lyapunov = find_system(a.text("--system")).lyapunov;
   write_file(output, forecast_figure(forecast, content));
   say(a, "Figure written to " + output);
-  if (a.json()) fmt::print("{{\"output\": \"{}\"}}\n", output);
+  if (a.json()) fmt::print("{}\n", nlohmann::ordered_json{{"output", output}}.dump(2));
   return kDone;
 }
 

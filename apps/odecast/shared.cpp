@@ -108,4 +108,6 @@ void warn(const Arguments& a, const std::string& text) {
   if (!a.quiet()) fmt::print(stderr, "odecast: {}\n", text);
 }
 
+void complain(const std::string& text) { fmt::print(stderr, "odecast: {}\n", text); }
+
 }  // namespace odecast::cli

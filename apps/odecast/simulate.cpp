@@ -66,12 +66,12 @@ int run(const Arguments& a) {
                   }),
       0, start, times);
   if (truth.solution.status != SolveStatus::finished) {
-    warn(a, fmt::format("{} from this start {} at t = {:.6g}: nothing was written. Choose another "
+    complain(fmt::format("{} from this start {} at t = {:.6g}: nothing was written. Choose another "
                         "--init or an earlier --until.",
                         system.name, status_name(truth.solution.status), truth.solution.reached));
     return kNotTrusted;
   }
-  Dataset data{system.variables, {{"", times, truth.solution.states}}, std::nullopt};
+  Dataset data{system.variables, {{"", times, truth.solution.states}}};
   const bool certified = truth.certified_until >= times.back();
   if (!certified) data.certified_until = truth.certified_until;
   Vector sd = Vector::Zero(data.dimension());

@@ -59,7 +59,7 @@ int run(const Arguments& a) {
       fmt::print("{:<20} {:>9}  {:>8}  {}\n", s.name, s.variables.size(),
                  s.lyapunov ? fmt::format("{:g}", *s.lyapunov) : "", s.title);
   }
-  if (a.json()) fmt::print("{}\n", list.dump(2));
+  if (a.json()) fmt::print("{}\n", Json{{"systems", list}}.dump(2));
   return kDone;
 }
 

@@ -18,6 +18,14 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+/// A pipe, a terminal, /dev/null: written to as it is, never replaced by a file.
+bool is_special(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
 std::string temporary_name(const std::string& name, int i) {
   return "." + name + "." + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp";
 }
@@ -65,6 +73,7 @@ void check_writable(const std::filesystem::path& path) {
                 "Create the directory or choose another place with -o."});
   };
   std::error_code error;
+  if (is_special(path)) return;
   if (std::filesystem::is_directory(path, error)) complain("a directory", "a file name");
   const auto directory = directory_of(path);
   if (!std::filesystem::is_directory(directory, error))
@@ -82,6 +91,14 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  if (is_special(path_)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail("open");
+    return;
+  }
+  // Through a link, so that the link stays and its target is replaced.
+  std::error_code error;
+  if (const auto target = std::filesystem::weakly_canonical(path_, error); !error) path_ = target;
   // A name nobody has; open() instead of mkstemp() so that the file gets ordinary permissions.
   for (int i = 0; i < 1000; ++i) {
     temporary_ = directory_of(path_) / temporary_name(path_.filename().string(), i);
@@ -118,6 +135,12 @@ void AtomicFile::flush() {
 
 void AtomicFile::commit() {
   flush();
+  if (temporary_.empty()) {  // a special file
+    const int descriptor = descriptor_;
+    descriptor_ = -1;
+    if (::close(descriptor) != 0) fail("close");
+    return;
+  }
   if (::fsync(descriptor_) != 0) fail("flush");
   const int descriptor = descriptor_;
   descriptor_ = -1;

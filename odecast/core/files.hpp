@@ -18,7 +18,7 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// A file that appears whole or not at all: written to a temporary beside the target, flushed to
 /// the disk, then renamed over it. Without commit() (an exception, an interruption) the temporary
-/// is removed and the old file stays.
+/// is removed and the old file stays. Links are followed; pipes and devices are written to directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

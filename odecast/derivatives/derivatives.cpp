@@ -10,15 +10,15 @@ namespace odecast {
 
 DerivativeRows forward_differences(const Dataset& data, const ForwardDifferenceOptions& options) {
   if (!(options.noise_factor >= 0) || !std::isfinite(options.noise_factor))
-    throw_usage({"derivative noise factor c", fmt::format("{}", options.noise_factor),
+    throw_usage({"option --noise-factor", fmt::format("{}", options.noise_factor),
                  "a finite number >= 0", "The paper uses 1."});
   if (!std::isfinite(options.noise_order))
-    throw_usage({"derivative noise order m", fmt::format("{}", options.noise_order),
+    throw_usage({"option --noise-order", fmt::format("{}", options.noise_order),
                  "a finite number", "The paper uses 2."});
   Eigen::Index count = 0;
   for (const Trajectory& t : data.trajectories) count += std::max(0, t.rows() - 1);
   if (count == 0)
-    throw_data({"data", fmt::format("{} rows in {} trajectories", data.rows(),
+    throw_data({data.source, fmt::format("{} rows in {} trajectories", data.rows(),
                                     data.trajectories.size()),
                 "at least 2 rows in a trajectory", "A derivative needs two observations."});
   const auto n = data.dimension();

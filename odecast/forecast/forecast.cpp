@@ -89,9 +89,17 @@ void solve_with_transition_noise(const Setting& s, const VectorField& field, Vec
   const int order = s.options.solver.method == Method::euler ? 1 : 4;
   SolverOptions solver = s.solver;
   double t = s.start.time;
+  // Steps are counted along the whole trajectory, for fields that change from step to step.
+  std::uint64_t accepted = 0;
+  VectorField::StepHook hook;
+  if (field.step_hook())
+    hook = [&](std::uint64_t in_part) { field.step_hook()(accepted + in_part); };
+  const VectorField whole(
+      s.n, [&](double at, const double* x, double* dudt) { field(at, x, dudt); }, hook);
   for (int k = 0; k < s.times; ++k) {
     const double target = s.options.times[static_cast<std::size_t>(k)];
-    const Solution part = solve(field, t, u, std::span(&target, 1), solver);
+    const Solution part = solve(whole, t, u, std::span(&target, 1), solver);
+    accepted += static_cast<std::uint64_t>(part.accepted);
     end.steps += part.accepted + part.rejected;
     end.status = part.status;
     end.time = part.reached;
@@ -392,7 +400,9 @@ Forecast forecast(const Model& model, const ForecastOptions& options, const Obse
 SingleTrajectory single_trajectory(const Model& model, SingleField which,
                                    const ForecastOptions& options) {
   const DropoutPosterior posterior(model.network);
-  const Setting s = make_setting(model, options, posterior);
+  ForecastOptions one = options;  // no band: its limits do not apply
+  one.bands = Bands::sd;
+  const Setting s = make_setting(model, one, posterior);
   const VectorField field =
       which == SingleField::mean ? posterior.mean_field() : posterior.point_field();
   const Solution solution =

@@ -44,6 +44,25 @@ std::string shown(std::string_view s) {
   return result + (s.size() > 40 ? "…'" : "'");
 }
 
+/// Whether every character is well formed. Names go into JSON, which must be UTF-8.
+bool is_utf8(std::string_view s) {
+  for (std::size_t i = 0; i < s.size();) {
+    const auto byte = static_cast<unsigned char>(s[i]);
+    const int more = byte < 0x80 ? 0 : byte >> 5 == 6 ? 1 : byte >> 4 == 14 ? 2 : byte >> 3 == 30 ? 3 : -1;
+    if (more < 0 || i + static_cast<std::size_t>(more) >= s.size()) return false;
+    std::uint32_t code = more == 0 ? byte : byte & (0x3fu >> more);
+    for (int k = 1; k <= more; ++k) {
+      const auto next = static_cast<unsigned char>(s[i + static_cast<std::size_t>(k)]);
+      if (next >> 6 != 2) return false;
+      code = code << 6 | (next & 0x3fu);
+    }
+    constexpr std::uint32_t smallest[] = {0, 0x80, 0x800, 0x10000};
+    if (code < smallest[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
+    i += static_cast<std::size_t>(more) + 1;
+  }
+  return true;
+}
+
 void split_fields(std::string_view line, std::vector<std::string_view>& fields) {
   fields.clear();
   for (;;) {
@@ -88,6 +107,9 @@ Columns find_columns(std::string_view header, const std::string& where, const Cs
   for (const auto field : fields) columns.names.emplace_back(unquoted(field));
   const auto& names = columns.names;
   const std::string have = fmt::format("columns {}", fmt::join(names, ", "));
+  if (!is_utf8(header))
+    throw_data({where, "bytes that are not UTF-8", "column names in UTF-8 or ASCII",
+                "Save the file as CSV UTF-8."});
   if (names.size() == 1 && names[0].find_first_of(";\t|") != std::string::npos)
     throw_data({where, shown(names[0]), "a header whose columns are separated by commas",
                 "Save the table with commas, e.g. `tr ';' ',' < old.csv > new.csv`."});
@@ -125,7 +147,14 @@ Columns find_columns(std::string_view header, const std::string& where, const Cs
   else
     columns.id = by_default({"trajectory", "series", "id"});
   if (!options.variables.empty()) {
-    for (const auto& name : options.variables) columns.variables.push_back(named(name, "--variables"));
+    for (const auto& name : options.variables) {
+      const std::size_t c = named(name, "--variables");
+      if (c == columns.time || c == columns.id || std::count(columns.variables.begin(),
+                                                             columns.variables.end(), c) > 0)
+        throw_usage({"--variables", "the column " + shown(name) + " twice",
+                     "each column for one purpose", "Name other columns."});
+      columns.variables.push_back(c);
+    }
   } else {
     for (std::size_t i = 0; i < names.size(); ++i)
       if (i != columns.time && i != columns.id) columns.variables.push_back(i);
@@ -146,10 +175,17 @@ Dataset parse_csv(std::string_view text, const std::string& name, const CsvOptio
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     throw_data({name, "UTF-16 text", "UTF-8 or ASCII", "Save the file as CSV UTF-8."});
   Dataset data;
+  data.source = name;
   Lines lines(text);
   std::string_view line;
   const auto skip = [&](std::string_view l) {
-    if (l.starts_with(kCertified)) data.certified_until = parse_number(trimmed(l.substr(kCertified.size())));
+    if (l.starts_with(kCertified)) {
+      const auto value = trimmed(l.substr(kCertified.size()));
+      data.certified_until = parse_number(value);
+      if (!data.certified_until || !std::isfinite(*data.certified_until))
+        throw_data({fmt::format("{}, line {}", name, lines.number()),
+                    "certified until " + shown(value), "a time", "Correct or remove the line."});
+    }
     return l.starts_with('#') || trimmed(l).empty();
   };
   bool header = false;
@@ -160,6 +196,11 @@ Dataset parse_csv(std::string_view text, const std::string& name, const CsvOptio
   const Columns columns =
       find_columns(line, fmt::format("{}, line {}", name, lines.number()), options);
   for (const auto c : columns.variables) data.variables.push_back(columns.names[c]);
+  // Written as `t`, unless a variable would be taken for the time then.
+  const bool clash = std::any_of(data.variables.begin(), data.variables.end(), [](const auto& v) {
+    return lower_case(v) == "t" || lower_case(v) == "time";
+  });
+  if (clash) data.time_name = columns.names[columns.time];
 
   struct Growing {
     std::string id;
@@ -227,7 +268,8 @@ std::string format_csv(const Dataset& data) {
   std::string text;
   const bool several = data.trajectories.size() > 1;
   if (data.certified_until) text += fmt::format("{}{}\n", kCertified, *data.certified_until);
-  text += fmt::format("{}t,{}\n", several ? "trajectory," : "", fmt::join(data.variables, ","));
+  text += fmt::format("{}{},{}\n", several ? "trajectory," : "", data.time_name,
+                      fmt::join(data.variables, ","));
   for (const Trajectory& t : data.trajectories) {
     for (int i = 0; i < t.rows(); ++i) {
       if (several) text += t.id + ",";

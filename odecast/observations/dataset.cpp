@@ -19,12 +19,14 @@ Split split_last(const Dataset& data, double fraction) {
   if (!(fraction > 0 && fraction < 1))
     throw_usage({"held-out fraction", fmt::format("{}", fraction), "a number between 0 and 1",
                  "For example 0.2 holds out the last fifth."});
-  Split split{{data.variables, {}, data.certified_until}, {data.variables, {}, data.certified_until}};
+  Split split{data, data};
+  split.train.trajectories.clear();
+  split.test.trajectories.clear();
   for (const Trajectory& t : data.trajectories) {
     const auto held = std::max<Eigen::Index>(1, std::lround(fraction * t.rows()));
     const auto kept = t.rows() - held;
     if (kept < 1)
-      throw_data({t.id.empty() ? "trajectory" : "trajectory '" + t.id + "'",
+      throw_data({data.source + (t.id.empty() ? "" : ", trajectory '" + t.id + "'"),
                   fmt::format("{} rows", t.rows()), "enough rows for both parts",
                   "Give a longer trajectory or hold out less."});
     split.train.trajectories.push_back(

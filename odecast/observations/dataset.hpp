@@ -19,10 +19,12 @@ struct Trajectory {
 
 /// Several runs of one system. No operation of the library mixes rows of different trajectories.
 struct Dataset {
-  std::vector<std::string> variables;
-  std::vector<Trajectory> trajectories;
+  std::vector<std::string> variables = {};
+  std::vector<Trajectory> trajectories = {};
   /// For simulated data: the time after which it is not the true solution any more.
-  std::optional<double> certified_until;
+  std::optional<double> certified_until = {};
+  std::string source = "data";   ///< a file name, for messages
+  std::string time_name = "t";
 
   int dimension() const { return static_cast<int>(variables.size()); }
   long rows() const;

@@ -1,6 +1,7 @@
 #include "odecast/posterior/dropout_posterior.hpp"
 
 #include <cassert>
+#include <cmath>
 #include <memory>
 
 namespace odecast {
@@ -83,7 +84,13 @@ Moments DropoutPosterior::moments(const Vector& u) const {
   return kernel_ ? exact_moments(*kernel_, u) : sampled_moments(*this, u, kMomentMasks, 0);
 }
 
-VectorField DropoutPosterior::point_field() const { return masked({}); }
+VectorField DropoutPosterior::point_field() const {
+  if (!kernel_) return masked({});
+  // W2 of the kernel carries the scale of the mask, which a kept unit does not have.
+  const Layer& hidden = network_.layers[0];
+  const double unscaled = std::pow(1 / hidden.mask_value(), hidden.power);
+  return VectorField(masked_field(*expansion_, Vector::Constant(kernel_->units(), unscaled)));
+}
 
 Moments sampled_moments(const Posterior& posterior, const Vector& u, int draws,
                         std::uint64_t seed) {

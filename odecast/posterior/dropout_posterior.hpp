@@ -27,7 +27,7 @@ class DropoutPosterior : public Posterior {
   /// Exact for a polynomial kernel; for other networks from 1000 masks of a fixed seed.
   Moments moments(const Vector& u) const override;
 
-  /// Every unit kept: the paper's "standard dropout" point estimate. It differs from the mean
+  /// Every unit kept, no mask at all: the paper's "standard dropout" point estimate. It differs from the mean
   /// field, because the mask is not rescaled: units are kept with probability 1 - r in one and
   /// with certainty in the other.
   VectorField point_field() const;

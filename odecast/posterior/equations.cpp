@@ -81,10 +81,15 @@ std::string people_text(const std::vector<Equation>& all, const std::vector<std:
 }
 
 std::string c_function(const std::vector<Equation>& all, const Model& model) {
+  // Column names may hold anything, such as the end of a comment.
+  std::vector<std::string> names = model.variables;
+  for (auto& name : names)
+    for (char& c : name)
+      if (c == '*' || c == '\\' || c == '/' || static_cast<unsigned char>(c) < 0x20) c = '_';
   std::string text =
       fmt::format("/* The mean field learnt by odecast. u = {{{}}}. */\n"
                   "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
-                  fmt::join(model.variables, ", "));
+                  fmt::join(names, ", "));
   for (std::size_t i = 0; i < all.size(); ++i) {
     text += fmt::format("  dudt[{}] = 0.0", i);
     for (const Term& t : all[i].terms) {

@@ -19,6 +19,9 @@ void require(bool good, const char* option, const std::string& found, const char
 /// Network sizes are bounded so that a mistyped option is an error and not an exhausted machine.
 constexpr double kMaxUnits = 1e5, kMaxParameters = 1e8;
 
+/// Coefficients of all units of a polynomial kernel, expanded: n × monomials × units.
+constexpr double kMaxCoefficients = 1e8;
+
 std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
   require(o.dropout >= 0 && o.dropout < 1, "--dropout", fmt::format("{}", o.dropout),
           "a rate in [0, 1)", "The paper uses 0.05, 0.25 and 0.5.");
@@ -36,9 +39,12 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
   require(o.hidden >= 0 && o.hidden <= kMaxUnits, "--hidden", fmt::format("{}", o.hidden),
           "a whole number from 1 to 100000, or auto", "auto takes one unit per monomial.");
   const double monomials = monomial_count(variables, o.degree);
-  require(monomials <= kMaxUnits, "--degree",
-          fmt::format("{} with {} variables ({:.0f} monomials)", o.degree, variables, monomials),
-          "at most 100000 monomials", "Choose a lower degree.");
+  const double units = o.hidden > 0 ? o.hidden : monomials;
+  require(variables * monomials * units <= kMaxCoefficients, "--degree",
+          fmt::format("{} with {} variables ({:.0f} monomials) and {:.0f} hidden units", o.degree,
+                      variables, monomials, units),
+          "at most 1e8 coefficients, variables × monomials × units",
+          "Choose a lower degree or fewer hidden units.");
   hidden.push_back({o.hidden > 0 ? o.hidden : static_cast<int>(monomials), Activation::power,
                     o.degree, o.dropout, o.rescale});
   return hidden;
@@ -73,7 +79,7 @@ Fit fit(const Dataset& data, const FitOptions& o, const Observer& observer) {
   const Dataset scaled = to_model_units(data, model.scaling);
   const DerivativeRows rows = forward_differences(scaled, o.derivative);
   if (!rows.derivatives.allFinite() || !rows.states.allFinite())
-    throw_data({"data", "differences that overflow", "values whose differences are finite",
+    throw_data({data.source, "differences that overflow", "values whose differences are finite",
                 "Rescale the columns or the times, or remove the outliers."});
 
   model.network = make_network(n, hidden, n, o.training.seed);

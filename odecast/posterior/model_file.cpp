@@ -109,8 +109,8 @@ Json parse_limited(const std::string& text, const std::string& name) {
   };
   try {
     return Json::parse(text, limit);
-  } catch (const Json::parse_error& e) {
-    throw_data({fmt::format("model file '{}', byte {}", name, e.byte),
+  } catch (const Json::exception&) {
+    throw_data({fmt::format("model file '{}'", name),
                 text.empty() ? "an empty file" : "text that is not JSON",
                 "a complete odecast model",
                 "The file is truncated or damaged: fit the model again, or take it from a copy."});
@@ -210,9 +210,10 @@ Model model_from_text(const std::string& text, const std::string& name) {
   // A polynomial kernel is expanded when loaded: its size must be one that fit would have made.
   const Layer& first = model.network.layers.front();
   if (first.activation == Activation::power &&
-      monomial_count(static_cast<int>(n), first.power) > 1e5)
+      monomial_count(static_cast<int>(n), first.power) * static_cast<double>(n) *
+              static_cast<double>(first.weights.rows()) > 1e8)
     read.fail("power", fmt::format("{} with {} variables", first.power, n),
-              "at most 100000 monomials");
+              "at most 1e8 coefficients");
 
   const Json& last = read.member(json, "last");
   model.last_time = read.number(last, "time");

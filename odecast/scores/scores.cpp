@@ -52,7 +52,7 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   for (const auto& v : forecast.variables) {
     const auto found = std::find(truth.variables.begin(), truth.variables.end(), v);
     if (found == truth.variables.end())
-      throw_data({"truth", fmt::format("variables {}", fmt::join(truth.variables, ", ")),
+      throw_data({truth.source, fmt::format("variables {}", fmt::join(truth.variables, ", ")),
                   fmt::format("a variable '{}' as in the forecast", v),
                   "Rename the column, or check that the files belong together."});
     column.push_back(found - truth.variables.begin());
@@ -71,12 +71,12 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
       pairs.emplace_back(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
   }
   if (pairs.empty())
-    throw_data({"truth", fmt::format("times {} to {}", t.times.front(), t.times.back()),
+    throw_data({truth.source, fmt::format("times {} to {}", t.times.front(), t.times.back()),
                 fmt::format("times of the forecast, {} to {}", start, forecast.times.back()),
                 "Forecast at the truth's own times with --at FILE, or give both the same --step."});
   const double last = forecast.times[static_cast<std::size_t>(pairs.back().first)];
   if (truth.certified_until && last > *truth.certified_until + tolerance)
-    throw_data({"truth", fmt::format("certified until t = {} only", *truth.certified_until),
+    throw_data({truth.source, fmt::format("data certified until t = {} only", *truth.certified_until),
                 fmt::format("a certified solution up to t = {}", last),
                 "Beyond that time the numbers are not the solution: forecast a shorter time."});
 

@@ -30,6 +30,7 @@ struct OneTrajectory {
   bool load(int, double* t, double* y) {
     if (loaded) return false;
     loaded = true;
+    if (field.step_hook()) field.step_hook()(0);
     *t = t0;
     for (Eigen::Index i = 0; i < u0.size(); ++i) y[i] = u0[i];
     return true;
@@ -39,9 +40,9 @@ struct OneTrajectory {
     return land ? times[static_cast<std::size_t>(solution.outputs)] : times.back();
   }
   bool before_step(int) const {
-    if (!field.step_hook()) return false;
+    if (!field.step_hook() || solution.accepted == 0) return false;
     field.step_hook()(static_cast<std::uint64_t>(solution.accepted));
-    return solution.accepted > 0;
+    return true;
   }
   bool wants(int, double t_new) const {
     return times[static_cast<std::size_t>(solution.outputs)] <= t_new;
@@ -85,6 +86,8 @@ void integrate_fixed(OneTrajectory& problem, const SolverOptions& o, std::vector
   while (static_cast<std::size_t>(solution.outputs) < problem.times.size()) {
     const double start = t, end = problem.limit(0);
     const double pieces = std::max(1.0, std::ceil((end - start) / o.fixed_step * (1 - 1e-12)));
+    if (pieces > static_cast<double>(o.max_steps - solution.accepted))
+      return problem.finish(0, kTooManySteps, t, y, 0);
     for (double piece = 0; piece < pieces; ++piece) {
       const double h = (end - start) / pieces;
       problem.before_step(0);
@@ -94,7 +97,6 @@ void integrate_fixed(OneTrajectory& problem, const SolverOptions& o, std::vector
       t = piece + 1 == pieces ? end : start + (piece + 1) * h;
       problem.count(0, true);
       if (!bounded()) return problem.finish(0, kLeftBound, t, y, 0);
-      if (solution.accepted >= o.max_steps) return problem.finish(0, kTooManySteps, t, y, 0);
     }
     problem.step(0, start, end - start, end, y, nullptr, y);
   }
@@ -116,16 +118,16 @@ std::string_view status_name(SolveStatus status) {
 void check(const SolverOptions& o) {
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
-      throw_usage({std::string("solver option ") + name, format_number(value), expected,
+      throw_usage({std::string("option --") + name, format_number(value), expected,
                    "Give a value in that range."});
   };
   require(o.rtol >= 0 && o.rtol < 1, "rtol", o.rtol, "a number in [0, 1)");
   require(o.atol >= 0 && std::isfinite(o.atol), "atol", o.atol, "a finite number >= 0");
-  require(o.first_step >= 0, "first_step", o.first_step, "a number >= 0");
-  require(o.max_step > 0, "max_step", o.max_step, "a number > 0");
+  require(o.first_step >= 0, "first-step", o.first_step, "a number >= 0");
+  require(o.max_step > 0, "max-step", o.max_step, "a number > 0");
   require(o.bound > 0, "bound", o.bound, "a number > 0");
-  require(o.max_steps > 0, "max_steps", static_cast<double>(o.max_steps), "a number > 0");
-  require(o.method == Method::rk45 || o.fixed_step > 0, "fixed_step", o.fixed_step,
+  require(o.max_steps > 0, "max-steps", static_cast<double>(o.max_steps), "a number > 0");
+  require(o.method == Method::rk45 || o.fixed_step > 0, "fixed-step", o.fixed_step,
           "a number > 0 for the methods rk4 and euler");
 }
 

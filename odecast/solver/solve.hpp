@@ -36,7 +36,7 @@ struct SolverOptions {
   /// Leaving |u_i| <= bound is a blow-up. The default never triggers for finite states.
   double bound = 1e300;
   /// Accepted and rejected steps together. No integration runs for ever.
-  long max_steps = 1'000'000;
+  long max_steps = 100'000;
   /// Let steps end on the output times instead of interpolating. Slower; the outputs then have the
   /// full accuracy of the steps. For making truth.
   bool land_on_outputs = false;

@@ -27,16 +27,16 @@ constexpr long kRowsWorthThreads = 100'000;
 void check(const TrainOptions& o) {
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
-      throw_usage({std::string("training option ") + name, fmt::format("{}", value), expected,
+      throw_usage({std::string("option --") + name, fmt::format("{}", value), expected,
                    "Give a value in that range; the defaults are the paper's."});
   };
   require(o.batches > 0, "batches", o.batches, "a whole number > 0");
-  require(o.noise_samples > 0, "noise_samples", o.noise_samples, "a whole number > 0");
+  require(o.noise_samples > 0, "noise-samples", o.noise_samples, "a whole number > 0");
   require(o.masks > 0, "masks", o.masks, "a whole number > 0");
   require(!o.schedule.empty(), "schedule", 0, "at least one phase");
   for (const Phase& phase : o.schedule) {
-    require(phase.steps > 0, "steps", phase.steps, "a whole number > 0");
-    require(phase.rate > 0 && std::isfinite(phase.rate), "rate", phase.rate,
+    require(phase.steps > 0, "schedule", phase.steps, "a whole number of steps > 0");
+    require(phase.rate > 0 && std::isfinite(phase.rate), "schedule", phase.rate,
             "a finite learning rate > 0");
   }
 }

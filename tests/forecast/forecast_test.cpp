@@ -193,6 +193,20 @@ TEST(ForecastTest, FreshMasksShrinkWithTheStep) {
   EXPECT_NEAR(spread_at(0.1) / spread_at(0.025), 2, 0.35);
 }
 
+TEST(ForecastTest, FreshMasksStayFreshWithTransitionNoise) {
+  // Each output interval is an integration of its own; the masks must not start again with each.
+  const Model model = decaying_model(1, 0.3);
+  ForecastOptions o = until(2, 0.01);
+  o.draws = 400;
+  o.mask = MaskChange::step;
+  o.solver.method = Method::rk4;
+  o.solver.fixed_step = 0.01;
+  const double without = forecast(model, o, ignore_progress).sd(200, 0);
+  o.transition_noise = true;  // 1e-8: no spread of its own
+  // Two sds of 400 draws: a relative standard error of 5 %.
+  EXPECT_NEAR(forecast(model, o, ignore_progress).sd(200, 0) / without, 1, 0.25);
+}
+
 TEST(ForecastTest, ContinuesFromTheLastObservation) {
   Model model = decaying_model(2, 0.2);
   ForecastOptions o;

@@ -63,6 +63,15 @@ TEST(PosteriorTest, MeanFieldAndPointEstimateDifferUnlessRescaledAtDegreeOne) {
   EXPECT_LT((value(rescaled.mean_field(), u) - all_kept.row(0).transpose()).norm(), 1e-12);
 }
 
+TEST(PosteriorTest, ThePointEstimateIsTheNetworkWithoutMasks) {
+  const Vector u = Eigen::Vector3d(0.3, -1, 2);
+  for (const bool rescale : {false, true}) {
+    const Network network = random_kernel(3, 10, 2, 0.25, rescale, 1);
+    const Vector expected = evaluate(network, u.transpose()).row(0);
+    EXPECT_LT((value(DropoutPosterior(network).point_field(), u) - expected).norm(), 1e-12);
+  }
+}
+
 TEST(PosteriorTest, WithoutDropoutAllDrawsAreTheMeanField) {
   const DropoutPosterior posterior(random_kernel(3, 10, 2, 0, false, 1));
   const Vector u = Eigen::Vector3d(0.3, -1, 2);

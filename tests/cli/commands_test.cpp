@@ -1,0 +1,786 @@
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/program.hpp"
+
+namespace odecast::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+std::string number_text(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+double number(const std::string& text) {
+  double value = NAN;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  EXPECT_TRUE(error == std::errc{} && end == text.data() + text.size()) << "'" << text << "'";
+  return value;
+}
+
+/// What a help text says about one option.
+std::string option_help(const std::string& help, const std::string& option) {
+  std::string found;
+  bool inside = false;
+  for (const auto& line : split(help, '\n')) {
+    if (line.starts_with("  -"))
+      inside = contains(line + " ", " " + option + " ");
+    if (inside) found += line + "\n";
+  }
+  return found;
+}
+
+/// Instruction sets this machine has, with the conditions of odecast/core/isa.cpp.
+Words instruction_sets() {
+  Words sets = {"sse2"};
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") ||
+      !__builtin_cpu_supports("fma"))
+    return sets;
+  sets.push_back("avx2");
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    sets.push_back("avx512");
+  return sets;
+}
+
+class CommandsTest : public ProgramTest {
+ protected:
+  /// One JSON object, and nothing else on standard output.
+  Json json_of(Words args, const How& how = {}) const {
+    args.push_back("--json");
+    const Result result = run_well(args, how);
+    EXPECT_EQ(result.err, "") << joined(args);
+    const Json json = Json::parse(result.out, nullptr, false);
+    EXPECT_TRUE(json.is_object()) << joined(args) << "\n" << result.out.substr(0, 200);
+    return json.is_object() ? json : Json::object();
+  }
+
+  /// forecast.csv at few times; `more` after the usual options.
+  Result forecast(const Words& more) const {
+    Words words = {"forecast", "model.json", "--until", "1.2", "--draws", "50"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_well(words);
+  }
+
+  /// Runs a command that writes `out` with every number of threads and instruction set.
+  void expect_same(const Words& args) const {
+    const auto with = [&](const std::string& threads, const std::string& isa) {
+      Words words = args;
+      words.insert(words.end(), {"--threads", threads, "-o", "out"});
+      std::filesystem::remove(path("out"));
+      run_well(words, {.environment = {{"ODECAST_ISA", isa}}});
+      return read("out");
+    };
+    const std::string first = with("1", "sse2");
+    EXPECT_GT(first.size(), 100u);
+    for (const std::string threads : {"2", "3", "8", "all"})
+      EXPECT_TRUE(with(threads, "sse2") == first) << threads << " threads: " << joined(args);
+    for (const auto& isa : instruction_sets()) {
+      EXPECT_TRUE(with("1", isa) == first) << isa << ": " << joined(args);
+      EXPECT_TRUE(with("3", isa) == first) << isa << ", 3 threads: " << joined(args);
+    }
+    Words other = args;
+    other.insert(other.end(), {"--seed", "2", "-o", "out"});
+    run_well(other);
+    EXPECT_FALSE(read("out") == first) << "another seed: " << joined(args);
+  }
+};
+
+void expect_keys(const Json& json, const Words& keys) {
+  for (const auto& key : keys) EXPECT_TRUE(json.contains(key)) << key << " in " << json;
+}
+
+// --- help
+
+struct Helped {
+  std::string command;
+  std::vector<std::pair<std::string, std::string>> defaults;  // option and its default
+  Words without;                                              // options that have none
+};
+
+const std::vector<Helped> kHelp = {
+    {"simulate",
+     {{"--noise", "0"}, {"--noise-of", "sd"}, {"--seed", "1"}},
+     {"--init", "--until", "--step", "--set", "--size", "--output"}},
+    {"fit",
+     {{"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
+      {"--derivative", "forward"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
+      {"--activation", "tanh"}, {"--trainer", "adam"}, {"--batches", "1000"},
+      {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
+      {"--mask-per", "row"}, {"--seed", "1"}, {"--threads", "all"}, {"--output", "model.json"}},
+     {"--rescale", "--layers", "--time", "--id", "--variables"}},
+    {"forecast",
+     {{"--draws", "1000"}, {"--level", "0.95"}, {"--bands", "both"}, {"--blow-up", "discard"},
+      {"--field", "draws"}, {"--mask-change", "never"}, {"--method", "rk45"}, {"--rtol", "0.001"},
+      {"--atol", "1e-06"}, {"--bound", "1000000"}, {"--attempts", "20"}, {"--max-steps", "100000"},
+      {"--seed", "1"}, {"--threads", "all"}, {"--output", "forecast.csv"}},
+     {"--init", "--init-sd", "--from", "--until", "--step", "--at", "--transition-noise",
+      "--fixed-step"}},
+    {"score",
+     {{"--band", "sd"}, {"--threshold", "0.4"}},
+     {"--lyapunov", "--system", "--trajectory", "--time", "--id", "--variables"}},
+    {"equations", {{"--format", "text"}}, {"--all"}},
+    {"predict", {{"--level", "0.95"}, {"--seed", "1"}}, {"--at", "--draws"}},
+    {"plot",
+     {{"--band", "sd"}, {"--output", "forecast.svg"}},
+     {"--truth", "--variables", "--system", "--title"}},
+    {"split",
+     {{"--holdout", "0.2"}, {"--train", "train.csv"}, {"--test", "test.csv"}},
+     {"--time", "--id", "--variables"}},
+    {"systems", {}, {}}};
+
+TEST_F(CommandsTest, HelpTellsEveryDefault) {
+  for (const Helped& h : kHelp) {
+    SCOPED_TRACE(h.command);
+    const Result result = run_well({h.command, "--help"});
+    EXPECT_EQ(result.err, "");
+    EXPECT_TRUE(contains(result.out, "Usage: odecast " + h.command));
+    EXPECT_TRUE(contains(result.out, "Example:\n  odecast " + h.command));
+    for (const auto& [option, value] : h.defaults)
+      EXPECT_TRUE(contains(option_help(result.out, option), "[default: " + value + "]"))
+          << option << "\n" << option_help(result.out, option);
+    Words without = h.without;
+    without.insert(without.end(), {"--json", "--quiet", "--help"});
+    for (const auto& option : without) {
+      EXPECT_NE(option_help(result.out, option), "") << option;
+      EXPECT_FALSE(contains(option_help(result.out, option), "[default:")) << option;
+    }
+    // Every option the help lists is one of those above.
+    std::size_t listed = 0;
+    for (const auto& line : split(result.out, '\n')) listed += line.starts_with("  -");
+    EXPECT_EQ(listed, h.defaults.size() + without.size());
+    EXPECT_EQ(run_well({h.command, "-h"}).out, result.out);
+    EXPECT_EQ(run_well({h.command, "too", "many", "--nonsense", "--help"}).out, result.out);
+  }
+}
+
+TEST_F(CommandsTest, OverviewListsEveryCommand) {
+  const Result result = run_well({"--help"});
+  EXPECT_TRUE(contains(result.out, "Usage: odecast COMMAND"));
+  for (const Helped& h : kHelp) EXPECT_TRUE(contains(result.out, "\n  " + h.command + " "));
+  EXPECT_EQ(run_well({"help"}).out, result.out);
+  EXPECT_EQ(run({}).code, 2) << "no command is wrong usage";
+}
+
+TEST_F(CommandsTest, Version) {
+  const Result result = run_well({"--version"});
+  EXPECT_TRUE(std::regex_match(result.out, std::regex("odecast [0-9]+\\.[0-9]+\\.[0-9]+\n")))
+      << result.out;
+  EXPECT_EQ(result.err, "");
+}
+
+// --- JSON
+
+TEST_F(CommandsTest, SimulateJson) {
+  const Json json = json_of({"simulate", "sprottb", "--init", "1,1,1", "--until", "1", "--step",
+                             "0.02", "-o", "train.csv"});
+  expect_keys(json, {"system", "variables", "rows", "until", "certified_until", "output"});
+  EXPECT_EQ(json["system"], "SprottB");
+  EXPECT_EQ(json["variables"], Json({"x", "y", "z"}));
+  EXPECT_EQ(json["rows"], 51);
+  EXPECT_EQ(json["until"], 1);
+  EXPECT_EQ(json["certified_until"], 1);
+  EXPECT_EQ(csv_rows(read("train.csv")).size(), 52u);
+  EXPECT_TRUE(json_of({"simulate", "Lorenz", "--until", "1"}).contains("rows"));
+}
+
+TEST_F(CommandsTest, FitJson) {
+  make_data();
+  const Json json = json_of({"fit", "train.csv", "--batches", "3", "--seed", "7", "-o", "m.json"});
+  expect_keys(json, {"objective", "rows", "seconds", "iterations", "status"});
+  EXPECT_EQ(json["rows"], 50);              // a derivative between each two of 51 rows
+  EXPECT_EQ(json["iterations"], 3 * 110);   // the default schedule has 10 + 100 steps
+  EXPECT_EQ(json["seed"], 7);
+  EXPECT_GT(json["objective"], 0);
+  EXPECT_GE(json["seconds"], 0);
+  EXPECT_TRUE(json["status"].is_string());
+  EXPECT_TRUE(exists("m.json"));
+}
+
+TEST_F(CommandsTest, ObjectiveIsInTheUnitsOfTheData) {
+  // Standardised inside, both fits are the same one; a square is 100 times as large in the second.
+  make_data();
+  const auto t = csv_column(read("train.csv"), "t"), x = csv_column(read("train.csv"), "x");
+  std::string small = "t,x\n", large = "t,x\n";
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    small += t[i] + "," + x[i] + "\n";
+    large += t[i] + "," + number_text(10 * number(x[i])) + "\n";
+  }
+  write("small.csv", small);
+  write("large.csv", large);
+  const auto objective = [&](const std::string& file) {
+    return json_of({"fit", file, "--batches", "2", "-o", "m.json"})["objective"].get<double>();
+  };
+  const double one = objective("small.csv");
+  EXPECT_NEAR(objective("large.csv") / one, 100, 1e-6);
+}
+
+TEST_F(CommandsTest, ForecastJson) {
+  make_model();
+  const Json json =
+      json_of({"forecast", "model.json", "--until", "1.1", "--draws", "30", "--seed", "3"});
+  expect_keys(json, {"draws", "kept", "discarded", "seconds", "status"});
+  EXPECT_EQ(json["draws"], 30);
+  EXPECT_EQ(json["kept"], 30);
+  EXPECT_EQ(json["seed"], 3);
+  EXPECT_GE(json["discarded"], 0);
+  EXPECT_EQ(json["status"], "complete");
+  EXPECT_TRUE(exists("forecast.csv"));  // the default output
+  const Json one = json_of({"forecast", "model.json", "--until", "1.1", "--field", "mean"});
+  expect_keys(one, {"status", "output"});
+}
+
+TEST_F(CommandsTest, ForecastThatFailsStillPrintsJson) {
+  make_model();
+  // A bound below the data's own values: every run "blows up" at once.
+  const Result result = run({"forecast", "model.json", "--until", "2", "--draws", "20", "--bound",
+                             "1e-6", "-o", "new.csv", "--json"});
+  EXPECT_EQ(result.code, 1);
+  const Json json = Json::parse(result.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << result.out;
+  EXPECT_EQ(json["status"], "too_few");
+  EXPECT_EQ(json["kept"], 0);
+  EXPECT_EQ(json["discarded"], 400);
+  EXPECT_FALSE(json.contains("output"));
+  EXPECT_FALSE(exists("new.csv"));
+}
+
+TEST_F(CommandsTest, ScoreJson) {
+  // Errors 0 and 3 in x, -1 and 3 in y; the sd of the truth is 2 in x and 1 in y.
+  write("forecast.csv",
+        "t,x_mean,x_sd,x_lower,x_upper,y_mean,y_sd,y_lower,y_upper\n"
+        "0,9,0,9,9,9,0,9,9\n"
+        "1,1,1,-1,3,1,1,-1,3\n"
+        "2,8,1,6,10,3,1,0,6\n");
+  write("truth.csv", "t,y,x\n0,0,0\n0.5,7,7\n1,2,1\n2,2,5\n3,7,7\n");
+  write("moving.csv", "t,x,y\n1,1,2\n2,5,0\n");
+  const Json json = json_of({"score", "forecast.csv", "moving.csv"});
+  expect_keys(json, {"coverage", "width", "crps", "rmse", "nrmse", "vpt", "level"});
+  for (const std::string score : {"coverage", "width", "crps", "rmse", "nrmse"}) {
+    SCOPED_TRACE(score);
+    expect_keys(json[score], {"x", "y", "all"});
+    EXPECT_EQ(json[score].size(), 3u);
+  }
+  EXPECT_DOUBLE_EQ(json["coverage"]["x"], 0.5);
+  EXPECT_DOUBLE_EQ(json["coverage"]["y"], 1);
+  EXPECT_DOUBLE_EQ(json["coverage"]["all"], 0.75);
+  EXPECT_DOUBLE_EQ(json["width"]["x"], 4);
+  EXPECT_DOUBLE_EQ(json["width"]["y"], 5);
+  EXPECT_DOUBLE_EQ(json["rmse"]["x"], std::sqrt(4.5));
+  EXPECT_DOUBLE_EQ(json["rmse"]["y"], std::sqrt(5.0));
+  EXPECT_DOUBLE_EQ(json["nrmse"]["x"], std::sqrt(4.5) / 2);
+  EXPECT_DOUBLE_EQ(json["nrmse"]["y"], std::sqrt(5.0));
+  EXPECT_DOUBLE_EQ(json["vpt"]["threshold"], 0.4);
+  EXPECT_DOUBLE_EQ(json["vpt"]["time"], 1);  // off by one sd of y at once
+  EXPECT_TRUE(json["vpt"]["lyapunov_times"].is_null());
+  EXPECT_EQ(json["points"], 2) << "the start does not count";
+
+  // Columns are matched by name, and only times that both files have are compared.
+  EXPECT_EQ(json_of({"score", "forecast.csv", "truth.csv"})["points"], 2);
+  const Json late = json_of({"score", "forecast.csv", "moving.csv", "--threshold", "9",
+                             "--lyapunov", "0.5"});
+  EXPECT_DOUBLE_EQ(late["vpt"]["time"], 2) << "never exceeded: the last time";
+  EXPECT_DOUBLE_EQ(late["vpt"]["lyapunov_times"], 1);
+  const double exponent = json_of({"systems", "SprottB"})["lyapunov"];
+  const Json named = json_of({"score", "forecast.csv", "moving.csv", "--system", "SprottB"});
+  EXPECT_DOUBLE_EQ(named["vpt"]["lyapunov_times"], exponent);
+}
+
+TEST_F(CommandsTest, ScoreTellsTheLevelOfTheBand) {
+  make_model();
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "1.2", "--step", "0.02", "-o",
+            "truth.csv"});
+  for (const std::string bands : {"both", "sd", "quantiles"}) {
+    forecast({"--bands", bands, "--level", "0.8"});
+    const Json json = json_of({"score", "forecast.csv", "truth.csv"});
+    EXPECT_NEAR(json["level"].get<double>(), 0.8, 1e-9) << bands;
+    EXPECT_EQ(json["points"], 10) << bands;
+  }
+}
+
+TEST_F(CommandsTest, EquationsJson) {
+  make_model();
+  const Json json = json_of({"equations", "model.json"});
+  EXPECT_EQ(json["variables"], Json({"x", "y", "z"}));
+  ASSERT_EQ(json["equations"].size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json& equation = json["equations"][i];
+    EXPECT_EQ(equation["variable"], json["variables"][i]);
+    ASSERT_EQ(equation["terms"].size(), 10u);  // 1, x, y, z, xx, xy, …
+    std::set<Json> different;
+    for (const Json& term : equation["terms"]) {
+      ASSERT_EQ(term["powers"].size(), 3u);
+      int degree = 0;
+      for (const Json& power : term["powers"]) degree += power.get<int>();
+      EXPECT_LE(degree, 2);
+      EXPECT_TRUE(term["mean"].is_number_float());
+      EXPECT_GT(term["sd"], 0);
+      EXPECT_GT(term["probability"], 0.99);  // ten units, each of them dropped with 0.25
+      EXPECT_LE(term["probability"], 1);
+      different.insert(term["powers"]);
+    }
+    EXPECT_EQ(different.size(), 10u);
+  }
+  EXPECT_EQ(run_well({"equations", "model.json", "--format", "json"}).out,
+            run_well({"equations", "model.json", "--json"}).out);
+}
+
+/// Mean of du/dt of one variable at u, by the terms of `equations --json`.
+double mean_field(const Json& equation, const std::vector<double>& u) {
+  double sum = 0;
+  for (const Json& term : equation["terms"]) {
+    double product = term["mean"];
+    for (std::size_t v = 0; v < u.size(); ++v)
+      product *= std::pow(u[v], term["powers"][v].get<int>());
+    sum += product;
+  }
+  return sum;
+}
+
+TEST_F(CommandsTest, PredictJson) {
+  make_model();
+  const Json json = json_of({"predict", "model.json", "--at=-1,2,0.5", "--level", "0.9"});
+  EXPECT_DOUBLE_EQ(json["level"], 0.9);
+  const Json equations = json_of({"equations", "model.json"})["equations"];
+  std::size_t i = 0;
+  for (const std::string name : {"x", "y", "z"}) {
+    const Json& d = json["derivative"][name];
+    expect_keys(d, {"mean", "sd", "lower", "upper"});
+    const double mean = d["mean"], sd = d["sd"];
+    EXPECT_GT(sd, 0);
+    EXPECT_NEAR(mean, mean_field(equations[i++], {-1, 2, 0.5}), 1e-9 * (std::abs(mean) + sd));
+    EXPECT_NEAR(d["upper"].get<double>(), mean + 1.6448536269514722 * sd, 1e-9 * sd);
+    EXPECT_NEAR(d["lower"].get<double>(), mean - 1.6448536269514722 * sd, 1e-9 * sd);
+  }
+  // K sampled draws: the mean has a standard error of sd/√K; five of them.
+  const Json sampled = json_of({"predict", "model.json", "--at=-1,2,0.5", "--draws", "10000"});
+  for (const std::string name : {"x", "y", "z"}) {
+    const double mean = json["derivative"][name]["mean"], sd = json["derivative"][name]["sd"];
+    EXPECT_NEAR(sampled["derivative"][name]["mean"].get<double>(), mean, 5 * sd / 100);
+    EXPECT_NE(sampled["derivative"][name]["mean"].get<double>(), mean);
+  }
+}
+
+TEST_F(CommandsTest, SplitJson) {
+  make_data();
+  const Json json = json_of(
+      {"split", "train.csv", "--holdout", "0.2", "--train", "early.csv", "--test", "late.csv"});
+  EXPECT_EQ(json["train"]["file"], "early.csv");
+  EXPECT_EQ(json["train"]["rows"], 41);
+  EXPECT_EQ(json["test"]["file"], "late.csv");
+  EXPECT_EQ(json["test"]["rows"], 10);
+}
+
+TEST_F(CommandsTest, PlotJson) {
+  make_model();
+  forecast({});
+  const std::string name = "a \"figure\" \\ of x.svg";
+  EXPECT_EQ(json_of({"plot", "forecast.csv", "-o", name})["output"], name);
+  EXPECT_TRUE(contains(read(name), "<svg"));
+}
+
+TEST_F(CommandsTest, SystemJson) {
+  const Json json = json_of({"systems", "lorenz"});
+  expect_keys(json, {"name", "title", "variables", "equations", "parameters", "start", "step",
+                     "lyapunov", "lyapunov_source", "source"});
+  EXPECT_EQ(json["name"], "Lorenz");
+  EXPECT_EQ(json["variables"], Json({"x", "y", "z"}));
+  EXPECT_EQ(json["equations"].size(), 3u);
+  EXPECT_EQ(json["start"].size(), 3u);
+  EXPECT_NEAR(json["lyapunov"].get<double>(), 0.906, 0.01);
+}
+
+TEST_F(CommandsTest, SystemsJson) {
+  const Json json = json_of({"systems"});  // an object here too, as --help promises
+  const std::string text = json.dump();
+  for (const std::string name : {"SprottB", "Lorenz", "Rossler"})
+    EXPECT_TRUE(contains(text, "\"" + name + "\"")) << name;
+}
+
+// --- the same bytes everywhere
+
+TEST_F(CommandsTest, SameBytesOfFit) {
+  make_data();
+  expect_same({"fit", "train.csv", "--batches", "5"});
+  expect_same({"fit", "train.csv", "--batches", "5", "--scale", "none", "--degree", "3"});
+  expect_same({"fit", "train.csv", "--batches", "5", "--mask-per", "batch", "--masks", "3"});
+  expect_same({"fit", "train.csv", "--batches", "2", "--layers", "8,8"});
+}
+
+TEST_F(CommandsTest, SameBytesOfFitOfManyRows) {
+  // Training starts threads from 100 000 rows on.
+  std::string text = "t,x,y\n";
+  for (int i = 0; i <= 120'000; ++i) {
+    const double t = 0.01 * i;
+    text += number_text(t) + "," + number_text(std::sin(t)) + "," + number_text(std::cos(t)) + "\n";
+  }
+  write("many.csv", text);
+  expect_same({"fit", "many.csv", "--batches", "2", "--schedule", "5@0.01"});
+}
+
+TEST_F(CommandsTest, SameBytesOfForecast) {
+  make_model();
+  const Words call = {"forecast", "model.json", "--until", "1.5", "--draws", "1000"};
+  const auto with = [&](const Words& more) {
+    Words words = call;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  expect_same(call);
+  expect_same(with({"--blow-up", "until", "--init-sd", "0.1,0.1,0.1"}));
+  expect_same(with({"--bands", "sd", "--method", "rk4"}));
+  expect_same(with({"--mask-change", "step"}));
+  expect_same(with({"--transition-noise"}));
+}
+
+TEST_F(CommandsTest, SameBytesOfForecastWithDiscardedDraws) {
+  // Draws that are replaced are where the number of threads could show.
+  make_model();
+  const Words args = {"forecast", "model.json", "--until", "2", "--draws", "500"};
+  Words json = args;
+  json.push_back("--json");
+  ASSERT_GT(Json::parse(run_well(json).out)["discarded"], 500);
+  expect_same(args);
+}
+
+// --- forecasts
+
+TEST_F(CommandsTest, ForecastContinuesFromTheLastObservation) {
+  make_model();
+  forecast({});
+  const auto data = csv_rows(read("train.csv"));
+  const std::string text = read("forecast.csv");
+  EXPECT_EQ(csv_column(text, "t").front(), data.back()[0]);
+  for (const std::string name : {"x", "y", "z"}) {
+    EXPECT_EQ(csv_column(text, name + "_mean").front(), csv_column(read("train.csv"), name).back());
+    EXPECT_EQ(csv_column(text, name + "_sd").front(), "0");
+    EXPECT_GT(number(csv_column(text, name + "_sd").back()), 0);
+  }
+  EXPECT_EQ(csv_column(text, "t").size(), 11u);  // the data's spacing: 1, 1.02, …, 1.2
+  EXPECT_EQ(csv_column(text, "t").back(), "1.2");
+}
+
+TEST_F(CommandsTest, ForecastFromAGivenStart) {
+  make_model();
+  forecast({"--init=-1,0.5,2", "--step", "0.1"});
+  EXPECT_EQ(csv_column(read("forecast.csv"), "t").front(), "0");
+  EXPECT_EQ(csv_column(read("forecast.csv"), "x_mean").front(), "-1");
+  EXPECT_EQ(csv_column(read("forecast.csv"), "z_mean").front(), "2");
+  EXPECT_EQ(csv_column(read("forecast.csv"), "t").size(), 13u);
+  forecast({"--init", "-1,0.5,2", "--from", "0.7", "--step", "0.1"});
+  EXPECT_EQ(csv_column(read("forecast.csv"), "t").front(), "0.7");
+  EXPECT_EQ(csv_column(read("forecast.csv"), "t").back(), "1.2");
+  forecast({"--init", "-1,0.5,2", "--init-sd", "0.5,0,0", "--step", "0.1"});
+  EXPECT_EQ(csv_column(read("forecast.csv"), "x_sd").front(), "0.5");
+}
+
+TEST_F(CommandsTest, ForecastAtTheTimesOfAFile) {
+  make_model();
+  write("test.csv", "time,x\n1.05,0\n1.1,0\n1.1000001,0\n1.37,0\n");
+  run_well({"forecast", "model.json", "--at", "test.csv", "--draws", "50", "-o", "f.csv"});
+  EXPECT_EQ(csv_column(read("f.csv"), "t"), (Words{"1", "1.05", "1.1", "1.1000001", "1.37"}));
+  run_well({"forecast", "model.json", "--at", "test.csv", "--field", "mean", "-o", "f.csv"});
+  EXPECT_EQ(csv_column(read("f.csv"), "t"), (Words{"1", "1.05", "1.1", "1.1000001", "1.37"}));
+}
+
+TEST_F(CommandsTest, BandsGiveTheirColumns) {
+  make_model();
+  const Words sd = {"mean", "sd", "lower", "upper"}, quantiles = {"mean", "sd", "q5", "q50", "q95"};
+  const Words both = {"mean", "sd", "lower", "upper", "q5", "q50", "q95"};
+  for (const auto& [bands, columns] :
+       {std::pair{"sd", sd}, std::pair{"quantiles", quantiles}, std::pair{"both", both}}) {
+    Words expected = {"t"};
+    for (const std::string variable : {"x", "y", "z"})
+      for (const auto& column : columns) expected.push_back(variable + "_" + column);
+    expected.push_back("alive");
+    forecast({"--bands", bands, "--level", "0.9"});
+    EXPECT_EQ(csv_rows(read("forecast.csv"))[0], expected) << bands;
+  }
+  const std::string text = read("forecast.csv");
+  const auto column = [&](const std::string& name) { return csv_column(text, name); };
+  for (std::size_t i = 0; i < column("t").size(); ++i) {
+    const double mean = number(column("x_mean")[i]), spread = number(column("x_sd")[i]);
+    EXPECT_NEAR(number(column("x_upper")[i]), mean + 1.6448536269514722 * spread, 1e-9);
+    EXPECT_NEAR(number(column("x_lower")[i]), mean - 1.6448536269514722 * spread, 1e-9);
+    EXPECT_LE(number(column("x_q5")[i]), number(column("x_q50")[i]));
+    EXPECT_LE(number(column("x_q50")[i]), number(column("x_q95")[i]));
+  }
+}
+
+TEST_F(CommandsTest, BlowUpUntilCountsTheLiving) {
+  make_model();
+  const Words call = {"forecast", "model.json", "--until", "2", "--draws", "200"};
+  Words until = call;
+  until.insert(until.end(), {"--blow-up", "until"});
+  const Json json = json_of(until);
+  EXPECT_EQ(json["kept"], 200);
+  const auto alive = csv_column(read("forecast.csv"), "alive");
+  ASSERT_EQ(alive.size(), 51u);
+  EXPECT_EQ(alive.front(), "1");
+  for (std::size_t i = 1; i < alive.size(); ++i)
+    EXPECT_LE(number(alive[i]), number(alive[i - 1])) << "row " << i;
+  // What is missing at the end are the runs that blew up.
+  EXPECT_GT(json["discarded"], 0);
+  EXPECT_NEAR(number(alive.back()), 1 - json["discarded"].get<double>() / 200, 1e-12);
+
+  run_well(call);  // those of `discard` all live to the end
+  for (const auto& share : csv_column(read("forecast.csv"), "alive")) EXPECT_EQ(share, "1");
+}
+
+TEST_F(CommandsTest, MeanAndPointFieldDiffer) {
+  make_model();
+  const auto last_x = [&](const std::string& field) {
+    run_well({"forecast", "model.json", "--until", "1.2", "--field", field, "-o", field + ".csv"});
+    EXPECT_EQ(csv_rows(read(field + ".csv"))[0], (Words{"t", "x", "y", "z"}));
+    EXPECT_EQ(csv_rows(read(field + ".csv"))[1], csv_rows(read("train.csv")).back());
+    return number(csv_column(read(field + ".csv"), "x").back());
+  };
+  EXPECT_GT(std::abs(last_x("mean") - last_x("point")), 1e-3);
+  // Without dropout they are one and the same field.
+  run_well({"fit", "train.csv", "--batches", "5", "--dropout", "0", "-o", "model.json"});
+  EXPECT_NEAR(last_x("mean"), last_x("point"), 1e-9);
+}
+
+// --- data in and out
+
+TEST_F(CommandsTest, SeveralTrajectories) {
+  const std::string a = "a,0,1,2\na,1,2,3\na,2,4,4\n", b = "b,0,5,1\nb,0.5,4,1\n";
+  write("two.csv", "trajectory,t,x,y\n" + a + b);
+  const Json json = json_of({"fit", "two.csv", "--batches", "2", "-o", "two.json"});
+  EXPECT_EQ(json["trajectories"], 2);
+  EXPECT_EQ(json["rows"], 3) << "no derivative across the boundary";
+  EXPECT_EQ(json["variables"], Json({"x", "y"}));
+
+  // Rows of the two may alternate, and the column may have any name.
+  write("mixed.csv",
+        "run,t,x,y\na,0,1,2\nb,0,5,1\nb,0.5,4,1\na,1,2,3\na,2,4,4\n");
+  run_well({"fit", "mixed.csv", "--id", "run", "--batches", "2", "-o", "mixed.json"});
+  EXPECT_EQ(read("mixed.json"), read("two.json"));
+
+  // The forecast continues the last trajectory.
+  run_well({"forecast", "two.json", "--until", "0.6", "--draws", "10", "-o", "f.csv"});
+  EXPECT_EQ(csv_column(read("f.csv"), "t").front(), "0.5");
+  EXPECT_EQ(csv_column(read("f.csv"), "x_mean").front(), "4");
+
+  run_well({"split", "two.csv", "--holdout", "0.4"});
+  EXPECT_EQ(read("train.csv"), "trajectory,t,x,y\na,0,1,2\na,1,2,3\nb,0,5,1\n");
+  EXPECT_EQ(read("test.csv"), "trajectory,t,x,y\na,2,4,4\nb,0.5,4,1\n");
+}
+
+TEST_F(CommandsTest, ColumnsByName) {
+  make_data();
+  std::string moved = "z,clock,x,y\n";
+  const auto rows = csv_rows(read("train.csv"));
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    moved += rows[i][3] + "," + rows[i][0] + "," + rows[i][1] + "," + rows[i][2] + "\r\n";
+  write("moved.csv", "\xef\xbb\xbf# a note\n\n" + moved);
+  run_well({"fit", "train.csv", "--variables", "x,z", "--batches", "2", "-o", "a.json"});
+  run_well({"fit", "moved.csv", "--time", "clock", "--variables", "x,z", "--batches", "2", "-o",
+            "b.json"});
+  EXPECT_EQ(read("a.json"), read("b.json"));
+}
+
+TEST_F(CommandsTest, SimulateRoundTrip) {
+  const Words call = {"simulate", "Lorenz", "--until", "2"};
+  const std::string printed = run_well(call).out;
+  Words to_file = call;
+  to_file.insert(to_file.end(), {"-o", "train.csv"});
+  run_well(to_file);
+  EXPECT_EQ(read("train.csv"), printed);
+  // Every number is the shortest text that reads back as the same number.
+  const auto rows = csv_rows(printed);
+  EXPECT_EQ(rows[0], (Words{"t", "x", "y", "z"}));
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    for (const auto& field : rows[i]) EXPECT_EQ(number_text(number(field)), field);
+  // Read and written again in two parts, it is the same text.
+  run_well({"split", "train.csv", "--train", "early.csv", "--test", "late.csv"});
+  const std::string late = read("late.csv");
+  EXPECT_EQ(read("early.csv") + late.substr(late.find('\n') + 1), printed);
+}
+
+TEST_F(CommandsTest, SplitWritesWhatCanBeRead) {
+  // The time column is written as t; here a variable has that name already.
+  write("data.csv", "time,t,x\n0,1,2\n1,2,3\n2,3,5\n3,5,7\n4,8,9\n");
+  const Result result = run({"split", "data.csv", "--time", "time"});
+  if (result.code == 0) {
+    const Words header = csv_rows(read("train.csv"))[0];
+    EXPECT_EQ(std::set(header.begin(), header.end()).size(), header.size()) << joined(header);
+  } else {
+    EXPECT_TRUE(result.code == 2 || result.code == 3) << result.code;
+  }
+}
+
+TEST_F(CommandsTest, DataThroughAPipe) {
+  make_data();
+  run_well({"fit", "train.csv", "--batches", "2", "-o", "a.json"});
+  run_well({"fit", "-", "--batches", "2", "-o", "b.json"}, {.input = read("train.csv")});
+  EXPECT_EQ(read("a.json"), read("b.json"));
+  const std::string equations = run_well({"equations", "a.json"}).out;
+  EXPECT_EQ(run_well({"equations", "-"}, {.input = read("a.json")}).out, equations);
+}
+
+TEST_F(CommandsTest, NoiseFollowsItsSeed) {
+  const auto noisy = [&](const std::string& seed, const std::string& of) {
+    return run_well({"simulate", "SprottB", "--until", "10", "--noise", "0.1", "--noise-of", of,
+                     "--seed", seed})
+        .out;
+  };
+  const std::string first = noisy("1", "sd");
+  EXPECT_TRUE(noisy("1", "sd") == first);
+  EXPECT_FALSE(noisy("2", "sd") == first);
+  EXPECT_FALSE(noisy("1", "rms") == first);
+  const Json sd = json_of({"simulate", "SprottB", "--noise", "0.1"})["noise_sd"];
+  const Json rms =
+      json_of({"simulate", "SprottB", "--noise", "0.1", "--noise-of", "rms"})["noise_sd"];
+  EXPECT_NE(sd[0], sd[1]);
+  EXPECT_EQ(rms[0], rms[1]);
+}
+
+TEST_F(CommandsTest, UncertifiedPartIsMarked) {
+  const Result result = run_well({"simulate", "Lorenz", "--until", "100", "-o", "long.csv"});
+  EXPECT_TRUE(contains(result.err, "certified until")) << result.err;
+  const std::string mark = "# certified until ";
+  const std::string first = split(read("long.csv"), '\n')[0];
+  ASSERT_TRUE(first.starts_with(mark)) << first;
+  const double until = number(first.substr(mark.size()));
+  EXPECT_GT(until, 20);
+  EXPECT_LT(until, 60);  // 36 Lyapunov times lose all 16 digits
+  // Parts of the file keep the mark, so that score can refuse.
+  run_well({"split", "long.csv", "--train", "early.csv", "--test", "late.csv"});
+  EXPECT_TRUE(read("late.csv").starts_with(first + "\n"));
+}
+
+// --- everything else
+
+TEST_F(CommandsTest, QuietPrintsNothing) {
+  for (const Words& args :
+       {Words{"simulate", "SprottB", "--until", "2", "--step", "0.02", "-o", "all.csv"},
+        {"split", "all.csv"},
+        {"fit", "train.csv", "--batches", "2"},
+        {"forecast", "model.json", "--at", "test.csv", "--draws", "20", "--blow-up", "until"},
+        {"plot", "forecast.csv"}}) {
+    const Result loud = run(args);
+    EXPECT_NE(loud.out, "") << joined(args);
+    Words quiet = args;
+    quiet.push_back("--quiet");
+    const Result result = run(quiet);
+    EXPECT_EQ(result.code, loud.code);
+    EXPECT_EQ(result.out, "") << joined(args);
+    EXPECT_EQ(result.err, "") << joined(args);
+  }
+  // A warning is a message too.
+  EXPECT_EQ(run_well({"simulate", "Lorenz", "--until", "100", "-o", "l.csv", "-q"}).err, "");
+}
+
+TEST_F(CommandsTest, EquationsAsACFunction) {
+  make_model();
+  const std::string code = run_well({"equations", "model.json", "--format", "c"}).out;
+  EXPECT_TRUE(contains(code, "void odecast_field(double t, const double *u, double *dudt)"));
+  if (std::system("command -v cc >/dev/null 2>&1") != 0) GTEST_SKIP() << "no C compiler";
+  write("field.c", code);
+  write("main.c",
+        "#include <stdio.h>\n"
+        "void odecast_field(double, const double *, double *);\n"
+        "int main(void) {\n"
+        "  const double u[3] = {-1, 2, 0.5};\n"
+        "  double f[3];\n"
+        "  odecast_field(0, u, f);\n"
+        "  return printf(\"%.17g,%.17g,%.17g\", f[0], f[1], f[2]) < 0;\n"
+        "}\n");
+  const std::string shell = "cd " + path("").string() +
+                            " && cc -Wall -Werror -c field.c && cc main.c field.o -o field"
+                            " && ./field > values";
+  ASSERT_EQ(std::system(shell.c_str()), 0);
+  const auto values = split(read("values"), ',');
+  const Json d = json_of({"predict", "model.json", "--at=-1,2,0.5"})["derivative"];
+  std::size_t i = 0;
+  for (const std::string name : {"x", "y", "z"}) {
+    const double mean = d[name]["mean"], sd = d[name]["sd"];
+    EXPECT_NEAR(number(values.at(i++)), mean, 1e-9 * (std::abs(mean) + sd)) << name;
+  }
+}
+
+TEST_F(CommandsTest, AnyColumnNameIsAllowedInC) {
+  write("data.csv", "t,a*/b,\"c\\\"\n0,1,2\n1,2,3\n2,3,5\n");
+  run_well({"fit", "data.csv", "--batches", "2", "-o", "model.json"});
+  if (std::system("command -v cc >/dev/null 2>&1") != 0) GTEST_SKIP() << "no C compiler";
+  write("field.c", run_well({"equations", "model.json", "--format", "c"}).out);
+  const std::string shell = "cd " + path("").string() + " && cc -c field.c 2> errors";
+  EXPECT_EQ(std::system(shell.c_str()), 0) << read("field.c") << read("errors");
+}
+
+TEST_F(CommandsTest, EquationsForPeople) {
+  make_model();
+  const std::string text = run_well({"equations", "model.json"}).out;
+  for (const std::string name : {"x", "y", "z"})
+    EXPECT_TRUE(contains(text, "d" + name + "/dt = ")) << text;
+  EXPECT_TRUE(contains(text, "±"));
+  EXPECT_TRUE(contains(run_well({"equations", "model.json", "--format", "latex"}).out, "\\dot{x}"));
+  EXPECT_FALSE(contains(run_well({"equations", "model.json", "--all"}).out, "--all shows"));
+}
+
+TEST_F(CommandsTest, GeneralNetwork) {
+  make_data();
+  run_well({"fit", "train.csv", "--layers", "6", "--batches", "2", "-o", "model.json"});
+  forecast({});
+  EXPECT_EQ(csv_column(read("forecast.csv"), "t").back(), "1.2");
+  const Result result = run({"equations", "model.json"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(contains(result.err, "polynomial")) << result.err;
+}
+
+TEST_F(CommandsTest, SettingAParameterChangesTheSystem) {
+  const auto end = [&](const Words& more) {
+    Words words = {"simulate", "Lorenz", "--until", "5"};
+    words.insert(words.end(), more.begin(), more.end());
+    return csv_rows(run_well(words).out).back();
+  };
+  EXPECT_EQ(end({}), end({"--set", "rho=28"}));
+  EXPECT_NE(end({}), end({"--set", "rho=10,sigma=9"}));
+  const Result seven = run_well({"simulate", "Lorenz96", "--size", "7", "--until", "1"});
+  EXPECT_EQ(csv_rows(seven.out)[0].size(), 8u);
+}
+
+TEST_F(CommandsTest, LocaleChangesNoNumber) {
+  How german{.environment = {{"LC_ALL", "de_DE.UTF-8"}, {"LANG", "de_DE.UTF-8"}}};
+  // Where the locale is not installed, make it: else the variable would be ignored.
+  const std::string make = "localedef -i de_DE -f UTF-8 " + path("de_DE.UTF-8").string() +
+                           " >/dev/null 2>&1";
+  if (std::system(make.c_str()) == 0) german.environment.emplace_back("LOCPATH", path("").string());
+  write("truth.csv", "t,x,y,z\n1.02,1.5,1,1\n1.04,1.25,2,1\n");
+  std::vector<std::string> first;
+  for (const How& how : {How{}, german}) {
+    std::vector<std::string> now;
+    now.push_back(run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "1", "--step",
+                            "0.02", "-o", "train.csv"}, how).out);
+    run_well({"fit", "train.csv", "--batches", "2", "--dropout", "0.125"}, how);
+    run_well({"forecast", "model.json", "--until", "1.1", "--draws", "50"}, how);
+    run_well({"plot", "forecast.csv"}, how);
+    for (const std::string file : {"train.csv", "model.json", "forecast.csv", "forecast.svg"})
+      now.push_back(read(file));
+    for (const std::string format : {"text", "latex", "json", "c"})
+      now.push_back(run_well({"equations", "model.json", "--format", format}, how).out);
+    now.push_back(run_well({"predict", "model.json", "--at", "1.5,1,1", "--json"}, how).out);
+    now.push_back(run_well({"score", "forecast.csv", "truth.csv"}, how).out);
+    now.push_back(run_well({"systems"}, how).out + run_well({"systems", "Lorenz"}, how).out);
+    if (first.empty()) first = now;
+    for (std::size_t i = 0; i < now.size(); ++i)
+      EXPECT_TRUE(now[i] == first[i]) << "output " << i << ":\n" << now[i].substr(0, 300);
+  }
+}
+
+}  // namespace
+}  // namespace odecast::cli_test
