@@ -122,6 +122,11 @@ const Option& Arguments::declared(std::string_view name) const {
                        [&](const Option& o) { return o.name == name; });
 }
 
+bool Arguments::declares(std::string_view name) const {
+  return std::any_of(command_->options.begin(), command_->options.end(),
+                     [&](const Option& o) { return o.name == name; });
+}
+
 bool Arguments::given(std::string_view name) const {
   return std::any_of(given_.begin(), given_.end(), [&](auto& g) { return g.first == name; });
 }

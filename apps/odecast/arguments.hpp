@@ -41,6 +41,7 @@ class Arguments {
   Arguments(const Command& command, const std::vector<std::string>& words);
 
   const Command& command() const { return *command_; }
+  bool declares(std::string_view option) const;
   bool has(std::string_view option) const;  ///< given, or has a default
   bool given(std::string_view option) const;
   std::string text(std::string_view option) const;

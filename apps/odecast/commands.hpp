@@ -41,6 +41,10 @@ Observer progress(const Arguments& arguments);
 void check_output(const std::filesystem::path& output,
                   std::initializer_list<std::filesystem::path> inputs);
 
+/// Throws when one of the options is given although `condition` does not hold: it would do nothing.
+void needs(const Arguments& arguments, std::initializer_list<const char*> options, bool condition,
+           const std::string& what);
+
 Vector to_vector(const std::vector<double>& values);
 
 /// Message for people on standard output, unless --json or --quiet.

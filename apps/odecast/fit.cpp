@@ -52,15 +52,28 @@ FitOptions read_options(const Arguments& a) {
   o.activation = *activation_from_name(a.text("--activation"));
   o.derivative.noise_factor = a.number("--noise-factor");
   o.derivative.noise_order = a.number("--noise-order");
-  o.training.optimiser =
-      a.text("--trainer") == "sgd" ? OptimiserKind::sgd : OptimiserKind::adam;
+  o.trainer = a.text("--trainer") == "exact" ? Trainer::exact
+              : a.text("--trainer") == "adam" ? Trainer::adam
+              : a.text("--trainer") == "sgd"  ? Trainer::sgd
+                                              : Trainer::automatic;
+  o.starts = static_cast<int>(a.whole("--starts", 1, 100000));
+  o.max_iterations = static_cast<int>(a.whole("--max-iterations", 1, 1'000'000'000));
   o.training.batches = static_cast<int>(a.whole("--batches", 1, 1'000'000'000));
   o.training.schedule = read_schedule(a);
   o.training.noise_samples = static_cast<int>(a.whole("--noise-samples", 1, 1'000'000));
   o.training.masks = static_cast<int>(a.whole("--masks", 1, 1'000'000));
   o.training.mask_per_batch = a.text("--mask-per") == "batch";
-  o.training.seed = a.seed();
-  o.training.threads = a.threads();
+  o.seed = a.seed();
+  o.threads = a.threads();
+  const bool general = a.given("--layers");
+  needs(a, {"--activation"}, general, "--layers");
+  needs(a, {"--hidden", "--starts"}, !general, "no --layers");
+  needs(a, {"--degree"}, !general || o.activation == Activation::power,
+        "no --layers, or --activation power");
+  const bool exact = o.trainer == Trainer::exact || (o.trainer == Trainer::automatic && !general);
+  needs(a, {"--starts", "--max-iterations"}, exact, "--trainer exact");
+  needs(a, {"--batches", "--schedule", "--noise-samples", "--masks", "--mask-per"}, !exact,
+        "--trainer adam or sgd");
   return o;
 }
 
@@ -74,7 +87,8 @@ int run(const Arguments& a) {
     const Observer observer = progress(a);
     result = fit(data, options, observer);
   }
-  const bool good = result.summary.status == TrainStatus::schedule_done;
+  const FitSummary& summary = result.summary;
+  const bool good = summary.usable;
   if (good) save_model(result.model, output);
 
   const auto& record = result.model.training;
@@ -89,10 +103,16 @@ int run(const Arguments& a) {
         {"iterations", record.iterations},
         {"seconds", result.summary.seconds},
         {"seed", record.seed}};
+    if (!summary.minima.empty()) {
+      j["minima"] = nlohmann::ordered_json::array();
+      for (const auto& m : summary.minima)
+        j["minima"].push_back({{"objective", m.objective}, {"starts", m.count}});
+      j["seeds"] = summary.seeds;
+    }
     if (good) j["output"] = output;
     fmt::print("{}\n", j.dump(2));
   } else if (good) {
-    say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.2f} s: {}.", record.rows,
+    say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.3g} s: {}.", record.rows,
                        record.trajectories, record.trajectories == 1 ? "y" : "ies", record.trainer,
                        result.summary.seconds, record.reason));
     if (record.objective) {
@@ -102,13 +122,14 @@ int run(const Arguments& a) {
       say(a, "\nMean field, with the standard deviation over the masks:");
       say(a, format_equations(result.model, EquationFormat::text));
     }
+    if (!result.model.last_trajectory.empty())
+      say(a, "Forecasts continue trajectory '" + result.model.last_trajectory + "'.");
     say(a, "Model written to " + output);
   }
-  if (!good) {
-    complain("training did not succeed: " + record.reason + "; no model was written");
-    return kNotTrusted;
-  }
-  return kDone;
+  if (summary.trusted) return kDone;
+  complain("training: " + summary.reason +
+           (good ? "; the model was written, but do not trust it" : "; no model was written"));
+  return kNotTrusted;
 }
 
 }  // namespace
@@ -123,10 +144,12 @@ Command fit_command() {
       {"--scale", "WHAT", "standardise variables inside, or not (the paper's setting)", "standard", 0, {"standard", "none"}},
       {"--derivative", "HOW", "how derivatives are taken from the data", "forward", 0, {"forward"}},
       {"--noise-factor", "C", "their error is taken as C·h^M (paper: h²), in model units", fmt::format("{}", kDefaults.derivative.noise_factor)},
-      {"--noise-order", "M", "", fmt::format("{}", kDefaults.derivative.noise_order)},
+      {"--noise-order", "M", "the M of that", fmt::format("{}", kDefaults.derivative.noise_order)},
       {"--layers", "A,B,…", "a general network with these hidden layers instead of the\npolynomial kernel; no equations, same forecasts", ""},
-      {"--activation", "NAME", "of those layers", "tanh", 0, {"identity", "tanh", "sigmoid", "relu", "sin"}},
-      {"--trainer", "NAME", "optimiser", "adam", 0, {"adam", "sgd"}},
+      {"--activation", "NAME", "of those layers", "tanh", 0, {"identity", "power", "tanh", "sigmoid", "relu", "sin"}},
+      {"--trainer", "NAME", "exact: L-BFGS on the exact objective, for polynomial kernels;\nadam, sgd: the paper's schedule; auto: exact, or adam with\n--layers", "auto", 0, {"auto", "exact", "adam", "sgd"}},
+      {"--starts", "N", "starting points of the exact trainer, the best is kept", fmt::format("{}", kDefaults.starts)},
+      {"--max-iterations", "N", "of the exact trainer, per start", fmt::format("{}", kDefaults.max_iterations)},
       {"--batches", "N", "how often the targets are drawn anew", fmt::format("{}", t.batches)},
       {"--schedule", "S@A,…", "for each batch S steps at learning rate A, and so on", schedule_text(t.schedule)},
       {"--noise-samples", "B", "draws of the derivative noise per row and batch", fmt::format("{}", t.noise_samples)},
@@ -140,9 +163,9 @@ Command fit_command() {
   return {"fit",
           "learn a model from observed trajectories",
           "Learns du/dt = f(u) from observed trajectories: a Bayesian polynomial-kernel network with\n"
-          "dropout, trained on derivatives taken from the data.",
+          "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
           "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
-          "odecast fit train.csv --scale none --seed 1 -o paper.json      # as in the paper",
+          "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper",
           {{"DATA", "CSV with a header, a time column and one column per variable"}},
           with_common(std::move(options)),
           run};

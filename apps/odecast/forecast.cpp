@@ -8,6 +8,7 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
+#include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/posterior/model_file.hpp"
 
@@ -52,8 +53,12 @@ std::vector<double> output_times(const Arguments& a, const Model& model, const F
       throw_usage({"option --at", "--until or --step beside it", "one way to give the times",
                    "Remove the others."});
     std::vector<double> times;
-    const Dataset file = read_csv(a.text("--at"));
-    for (const double t : file.trajectories.front().times)
+    const Dataset file = read_csv(a.text("--at"), columns(a));
+    // By default the trajectory that the model continues, where the file has it.
+    std::string id = a.text("--trajectory");
+    for (const Trajectory& t : file.trajectories)
+      if (!a.given("--trajectory") && t.id == model.last_trajectory) id = t.id;
+    for (const double t : find_trajectory(file, id).times)
       if (t > start) times.push_back(t);
     return times;
   }
@@ -92,7 +97,14 @@ int run(const Arguments& a) {
   check_output(output, {input, a.text("--at")});
   const Model model = load_model(input);
   options.times = output_times(a, model, options);
-  if (options.solver.method != Method::rk45)
+  const bool fixed = options.solver.method != Method::rk45;
+  needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
+  needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
+  needs(a, {"--time", "--id", "--trajectory"}, a.given("--at"), "--at");
+  needs(a, {"--draws", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
+            "--init-sd", "--attempts", "--seed"},
+        a.text("--field") == "draws", "--field draws");
+  if (fixed)
     options.solver.fixed_step = a.given("--fixed-step") ? a.number("--fixed-step") : model.step;
   if (a.text("--field") != "draws") return run_single(a, model, options);
 
@@ -145,6 +157,7 @@ int run(const Arguments& a) {
 
 Command forecast_command() {
   const auto& s = kDefaults.solver;
+  const auto in_file = column_options();
   return {
       "forecast",
       "forecast with mean and confidence band",
@@ -161,6 +174,9 @@ Command forecast_command() {
           {"--until", "T", "end time, on the same axis", ""},
           {"--step", "H", "spacing of the output times (default: that of the data)", ""},
           {"--at", "FILE", "output at the times of this CSV instead", ""},
+          in_file[0],
+          in_file[1],
+          {"--trajectory", "ID", "which one of that file (default: the one the model continues)", ""},
           {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
           {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},
           {"--bands", "WHICH", "mean ± c sd (the paper), quantiles, or both", "both", 0, {"both", "sd", "quantiles"}},

@@ -9,6 +9,7 @@
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
+#include "odecast/core/isa.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -61,6 +62,7 @@ int run(const std::vector<std::string>& words) {
       return kDone;
     }
   }
+  active_isa();  // a wrong ODECAST_ISA is an error of every command
   return command->run(Arguments(*command, rest));
 }
 

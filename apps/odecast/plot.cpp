@@ -19,7 +19,8 @@ int run(const Arguments& a) {
   content.variables = a.words("--variables");
   content.title = a.text("--title");
   content.quantiles = a.text("--band") == "quantiles";
-  if (a.given("--truth")) content.truth = read_csv(a.text("--truth"));
+  if (a.given("--truth")) content.truth = read_csv(a.text("--truth"), {.time = a.text("--time"), .id = a.text("--id")});
+  content.trajectory = a.text("--trajectory");
   if (a.given("--system")) content.lyapunov = find_system(a.text("--system")).lyapunov;
   write_file(output, forecast_figure(forecast, content));
   say(a, "Figure written to " + output);
@@ -37,6 +38,9 @@ Command plot_command() {
           {{"FORECAST", "file written by odecast forecast"}},
           with_common({
               {"--truth", "FILE", "what happened, CSV as for fit", ""},
+              {"--time", "NAME", "its time column (default: t or time)", ""},
+              {"--id", "NAME", "its column that tells trajectories apart", ""},
+              {"--trajectory", "ID", "which of them (default: the last)", ""},
               {"--variables", "A,B,…", "one panel each (default: all)", ""},
               {"--band", "WHICH", "the band to draw", "sd", 0, {"sd", "quantiles"}},
               {"--system", "NAME", "mark Lyapunov times of this catalogue system", ""},

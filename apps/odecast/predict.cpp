@@ -25,8 +25,8 @@ int run(const Arguments& a) {
   const Moments m = a.given("--draws")
                         ? sampled_moments(posterior, v, static_cast<int>(a.whole("--draws", 2, 1'000'000'000)), a.seed())
                         : posterior.moments(v);
-  const Vector mean = model.scaling.scale.cwiseProduct(m.mean);
-  const Vector sd = model.scaling.scale.cwiseProduct(m.sd());
+  const Vector mean = model.scaling.rate().cwiseProduct(m.mean);
+  const Vector sd = model.scaling.rate().cwiseProduct(m.sd());
   const double c = normal_quantile((1 + level) / 2);
   if (a.json()) {
     nlohmann::ordered_json j;

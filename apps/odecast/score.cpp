@@ -35,8 +35,9 @@ std::string table(const Scores& s) {
   text += fmt::format("valid prediction time {:.3g}", s.vpt_time);
   if (s.vpt_lyapunov_times)
     text += fmt::format(" = {:.2f} Lyapunov times", *s.vpt_lyapunov_times);
-  return text + fmt::format(" (error of the mean below {:g} sd), {} times in ({:g}, {:g}]",
-                            s.vpt_threshold, s.points, s.from, s.until);
+  text += fmt::format(" (error of the mean below {:g} sd), {} times in ({:g}, {:g}]", s.vpt_threshold,
+                      s.points, s.from, s.until);
+  return s.trajectory.empty() ? text : text + " of trajectory '" + s.trajectory + "'";
 }
 
 int run(const Arguments& a) {
@@ -66,6 +67,7 @@ int run(const Arguments& a) {
                       {"threshold", s.vpt_threshold}}},
                     {"level", s.level},
                     {"band", s.band == ScoredBand::sd ? "sd" : "quantiles"},
+                    {"trajectory", s.trajectory},
                     {"points", s.points},
                     {"from", s.from},
                     {"until", s.until}}
@@ -84,7 +86,7 @@ Command score_command() {
       {"--threshold", "E", "of the valid prediction time, in sd of the truth", "0.4"},
       {"--lyapunov", "L", "largest exponent: gives that time in Lyapunov times", ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""},
-      {"--trajectory", "ID", "which trajectory of the truth (default: the only one)", ""}};
+      {"--trajectory", "ID", "which trajectory of the truth (default: the last)", ""}};
   for (Option& o : column_options()) options.push_back(o);
   return {"score",
           "compare a forecast with what happened",

@@ -75,7 +75,8 @@ std::vector<Option> column_options() {
 }
 
 CsvOptions columns(const Arguments& a) {
-  return {a.text("--time"), a.text("--id"), a.words("--variables")};
+  const bool chosen = a.declares("--variables");
+  return {a.text("--time"), a.text("--id"), chosen ? a.words("--variables") : std::vector<std::string>{}};
 }
 
 Observer progress(const Arguments& a) {
@@ -94,6 +95,14 @@ void check_output(const std::filesystem::path& output,
       throw_usage({"output '" + output.string() + "'", "the file that is also the input",
                    "another file", "Choose another name with -o."});
   check_writable(output);
+}
+
+void needs(const Arguments& a, std::initializer_list<const char*> options, bool condition,
+           const std::string& what) {
+  for (const char* option : options)
+    if (a.given(option) && !condition)
+      throw_usage({std::string("option ") + option, "it without effect here", what,
+                   "Remove the option, or add what it needs."});
 }
 
 Vector to_vector(const std::vector<double>& values) {

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
-#include "odecast/forecast/forecast.hpp"
+#include "odecast/core/times.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
 
@@ -26,16 +25,6 @@ std::vector<Parameter> parameters(const Arguments& a) {
     result.push_back({word.substr(0, equals), *value});
   }
   return result;
-}
-
-/// One standard deviation per variable.
-Vector noise_sd(const Dataset& data, double factor, bool of_rms) {
-  if (!of_rms) return factor * spread(data).sd;
-  double squares = 0;
-  for (const Trajectory& t : data.trajectories) squares += t.states.squaredNorm();
-  const double rms =
-      std::sqrt(squares / (static_cast<double>(data.rows()) * data.dimension()));
-  return Vector::Constant(data.dimension(), factor * rms);
 }
 
 int run(const Arguments& a) {
@@ -57,14 +46,20 @@ int run(const Arguments& a) {
   const std::string output = a.text("--output");
   if (!output.empty()) check_output(output, {});
 
-  const Observer observer = progress(a);
-  const CertifiedSolution truth = solve_certified(
-      VectorField(system.field.dimension(),
-                  [&, until](double t, const double* u, double* dudt) {
-                    observer("simulating", t / until / 2);
-                    system.field(t, u, dudt);
-                  }),
-      0, start, times);
+  CertifiedSolution truth;
+  {
+    const Observer observer = progress(a);
+    // Two integrations, each from 0 to the end; time going back means the second has begun.
+    double run = 0, last = 0;
+    const VectorField watched(system.field.dimension(),
+                              [&](double t, const double* u, double* dudt) {
+                                if (t < last - until / 2) run = 0.5;
+                                last = t;
+                                observer("simulating", run + t / until / 2);
+                                system.field(t, u, dudt);
+                              });
+    truth = solve_certified(watched, 0, start, times);
+  }
   if (truth.solution.status != SolveStatus::finished) {
     complain(fmt::format("{} from this start {} at t = {:.6g}: nothing was written. Choose another "
                         "--init or an earlier --until.",
@@ -76,7 +71,7 @@ int run(const Arguments& a) {
   if (!certified) data.certified_until = truth.certified_until;
   Vector sd = Vector::Zero(data.dimension());
   if (noise > 0) {
-    sd = noise_sd(data, noise, a.text("--noise-of") == "rms");
+    sd = noise_level(data, noise, a.text("--noise-of") == "rms" ? NoiseOf::rms : NoiseOf::sd);
     add_noise(data, sd, a.seed());
   }
   const std::string text = format_csv(data);

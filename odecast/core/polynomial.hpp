@@ -36,6 +36,13 @@ class MonomialBasis {
   std::vector<int> parent_, variable_;
 };
 
+/// x^p by multiplication, the same bits everywhere.
+inline double integer_power(double x, int p) {
+  double result = 1;
+  for (int i = 0; i < p; ++i) result *= x;
+  return result;
+}
+
 /// C(n+p, p), or a very large number where it does not fit: callers check sizes before they build.
 double monomial_count(int variables, int degree);
 

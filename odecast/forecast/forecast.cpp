@@ -17,7 +17,7 @@
 namespace odecast {
 namespace {
 
-constexpr long kDrawsPerBlock = 128;
+constexpr long kDrawsPerBlock = 128, kDrawsPerWave = 256 * kDrawsPerBlock;
 constexpr double kMaxStoredBytes = 8e9;
 
 void require(bool good, const char* option, const std::string& found, const char* expected,
@@ -71,6 +71,8 @@ struct Setting {
   ForecastStart start;
   SolverOptions solver;
   int n, times;
+  double t0;                         // of the start, in model time
+  std::vector<double> output_times;  // in model time
 
   Vector start_of(std::uint64_t index) const {
     Vector u = start.state;
@@ -88,7 +90,7 @@ void solve_with_transition_noise(const Setting& s, const VectorField& field, Vec
   Stream stream(s.options.seed, Purpose::transition_noise, index);
   const int order = s.options.solver.method == Method::euler ? 1 : 4;
   SolverOptions solver = s.solver;
-  double t = s.start.time;
+  double t = s.t0;
   // Steps are counted along the whole trajectory, for fields that change from step to step.
   std::uint64_t accepted = 0;
   VectorField::StepHook hook;
@@ -97,7 +99,7 @@ void solve_with_transition_noise(const Setting& s, const VectorField& field, Vec
   const VectorField whole(
       s.n, [&](double at, const double* x, double* dudt) { field(at, x, dudt); }, hook);
   for (int k = 0; k < s.times; ++k) {
-    const double target = s.options.times[static_cast<std::size_t>(k)];
+    const double target = s.output_times[static_cast<std::size_t>(k)];
     const Solution part = solve(whole, t, u, std::span(&target, 1), solver);
     accepted += static_cast<std::uint64_t>(part.accepted);
     end.steps += part.accepted + part.rejected;
@@ -119,8 +121,8 @@ void solve_with_transition_noise(const Setting& s, const VectorField& field, Vec
 void integrate_block(const Setting& s, long first, long count, LaneSolutions& out) {
   const auto n = static_cast<std::size_t>(s.n);
   LaneProblems problems;
-  problems.t0 = s.start.time;
-  problems.times = s.options.times;
+  problems.t0 = s.t0;
+  problems.times = s.output_times;
   std::vector<VectorField> fields;
   bool lanes = s.solver.method == Method::rk45 && !s.options.transition_noise;
   for (long k = 0; k < count; ++k) {
@@ -150,7 +152,7 @@ void integrate_block(const Setting& s, long first, long count, LaneSolutions& ou
       solve_with_transition_noise(s, field, s.start_of(index), index, states, end);
       continue;
     }
-    const Solution one = solve(field, s.start.time, s.start_of(index), s.options.times, s.solver);
+    const Solution one = solve(field, s.t0, s.start_of(index), s.output_times, s.solver);
     end = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
     for (int t = 0; t < one.outputs; ++t)
       for (int i = 0; i < s.n; ++i) states[i * s.times + t] = one.states(t, i);
@@ -177,7 +179,7 @@ Block run_block(const Setting& s, long first, long count, long enough) {
     const auto& end = solutions.ends[static_cast<std::size_t>(k)];
     ++block.tried;
     const bool finished = end.status == SolveStatus::finished;
-    if (!finished) block.blow_up_times.push_back(end.time);
+    if (!finished) block.blow_up_times.push_back(end.time * s.model.scaling.time);
     if (!finished && s.options.blow_up == BlowUp::discard) continue;
     ++block.kept;
     const double* states = solutions.states.data() + static_cast<std::size_t>(k) * size;
@@ -222,8 +224,9 @@ Ensemble run_draws(const Setting& s, const Observer& observer) {
     const double share = first == 0 ? 1
                                     : std::max(0.05, static_cast<double>(ensemble.total.kept) /
                                                          static_cast<double>(first));
-    const long tries = std::min(limit - first, std::lround(static_cast<double>(missing) / share));
-    const long count = std::max(1L, tries);
+    // Waves are short, so that memory does not grow with the draws.
+    const long tries = std::lround(static_cast<double>(missing) / share);
+    const long count = std::max(1L, std::min({tries, limit - first, kDrawsPerWave}));
     std::vector<std::optional<Block>> blocks(
         static_cast<std::size_t>((count + kDrawsPerBlock - 1) / kDrawsPerBlock));
     const double done = static_cast<double>(ensemble.total.kept) / static_cast<double>(wanted);
@@ -235,8 +238,10 @@ Ensemble run_draws(const Setting& s, const Observer& observer) {
           blocks[b].emplace(run_block(s, first + begin, size, size));
         },
         [&](std::size_t begun) {
-          observer("forecasting", done + (1 - done) * static_cast<double>(begun) /
-                                             static_cast<double>(blocks.size()));
+          const double wave = std::min(1.0, static_cast<double>(count) * share /
+                                                static_cast<double>(wanted));
+          observer("forecasting", std::min(1.0, done + wave * static_cast<double>(begun) /
+                                                           static_cast<double>(blocks.size())));
         });
     for (auto& block : blocks) {
       const long still = wanted - ensemble.total.kept;
@@ -296,7 +301,13 @@ Setting make_setting(const Model& model, const ForecastOptions& o, const Posteri
   check_options(model, o, start);
   SolverOptions solver = o.solver;
   solver.bound = o.bound_factor * model.data_scale;
-  return {model, o, posterior, start, solver, model.dimension(), static_cast<int>(o.times.size())};
+  // Fields do not depend on time, so that a forecast may run in model time.
+  const double unit = model.scaling.time;
+  solver.fixed_step /= unit;
+  std::vector<double> times = o.times;
+  for (double& t : times) t /= unit;
+  return {model, o, posterior, start, solver, model.dimension(), static_cast<int>(times.size()),
+          start.time / unit, times};
 }
 
 }  // namespace
@@ -312,29 +323,13 @@ ForecastStart forecast_start(const Model& model, const ForecastOptions& o) {
   return start;
 }
 
-std::vector<double> regular_times(double start, double until, double step) {
-  if (!(step > 0) || !std::isfinite(step))
-    throw_usage({"--step", fmt::format("{}", step), "a number > 0",
-                 "It is the spacing of the output times."});
-  if (!(until > start) || !std::isfinite(until))
-    throw_usage({"--until", fmt::format("{}", until),
-                 fmt::format("a time after the start ({})", start), "Give a later end."});
-  const double pieces = (until - start) / step;
-  if (pieces > 1e9)
-    throw_usage({"--step", fmt::format("{} ({:.3g} output times)", step, pieces),
-                 "at most 1e9 output times", "Give a larger step."});
-  const auto count = static_cast<long>(std::floor(pieces * (1 + 1e-12) + 1e-9));
-  std::vector<double> times;
-  for (long i = 1; i <= count; ++i) times.push_back(start + static_cast<double>(i) * step);
-  if (times.empty()) times.push_back(until);
-  // i·step carries round-off; the end is where the user said it is.
-  if (std::abs(times.back() - until) < 1e-6 * step) times.back() = until;
-  return times;
+Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
+  return forecast(DropoutPosterior(model.network, options.mask), model, options, observer);
 }
 
-Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
+Forecast forecast(const Posterior& posterior, const Model& model, const ForecastOptions& options,
+                  const Observer& observer) {
   const auto begin = std::chrono::steady_clock::now();
-  const DropoutPosterior posterior(model.network, options.mask);
   const Setting s = make_setting(model, options, posterior);
   const Ensemble ensemble = run_draws(s, observer);
   const Block& total = ensemble.total;
@@ -406,9 +401,9 @@ SingleTrajectory single_trajectory(const Model& model, SingleField which,
   const VectorField field =
       which == SingleField::mean ? posterior.mean_field() : posterior.point_field();
   const Solution solution =
-      solve(field, s.start.time, model.scaling.to_model(s.start.state), options.times, s.solver);
+      solve(field, s.t0, model.scaling.to_model(s.start.state), s.output_times, s.solver);
   SingleTrajectory result{{s.start.time}, Matrix(solution.outputs + 1, s.n), solution.status,
-                          solution.reached};
+                          solution.reached * model.scaling.time};
   result.states.row(0) = s.start.state.transpose();
   for (int t = 0; t < solution.outputs; ++t) {
     result.times.push_back(options.times[static_cast<std::size_t>(t)]);

@@ -37,6 +37,7 @@ struct ForecastOptions {
   double level = 0.95;
   Bands bands = Bands::both;
   BlowUp blow_up = BlowUp::discard;
+  /// When the model's own posterior draws its masks anew.
   MaskChange mask = MaskChange::never;
   /// Adds ε ~ N(0, h^m) to the state at every output time, h the spacing of the output times and m
   /// the order of the solver's error: 4 for rk45, as the paper takes it, 4 for rk4 and 1 for euler.
@@ -76,8 +77,12 @@ struct Forecast {
 };
 
 /// Algorithm 2 of the paper: draws of the posterior, integrated forward, blow-ups counted. Same seed,
-/// same bits for any number of threads. The result of fewer than two surviving trajectories has no
+/// same bits for any number of threads. The model gives units, start and bound; the posterior the
+/// fields, in the model's units. The result of fewer than two surviving trajectories has no
 /// rows but the start. Throws Error (usage) for options out of range.
+Forecast forecast(const Posterior& posterior, const Model& model, const ForecastOptions& options,
+                  const Observer& observer);
+/// The same with the model's own dropout posterior and `options.mask`.
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer);
 
 /// Where and when a forecast with these options starts, in the user's units.
@@ -86,10 +91,6 @@ struct ForecastStart {
   Vector state, sd;
 };
 ForecastStart forecast_start(const Model& model, const ForecastOptions& options);
-
-/// Times start + step, start + 2 step, … up to `until`, the last one exactly `until` when it is a
-/// multiple within round-off.
-std::vector<double> regular_times(double start, double until, double step);
 
 /// One trajectory of the mean field or of the point estimate (all units kept), start included.
 enum class SingleField { mean, point };

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "odecast/core/polynomial.hpp"
+
 namespace odecast {
 namespace {
 
@@ -16,12 +18,6 @@ constexpr std::array<std::pair<Activation, std::string_view>, 6> kNames = {{
     {Activation::relu, "relu"},
     {Activation::sin, "sin"},
 }};
-
-double integer_power(double y, int p) {
-  double result = 1;
-  for (int i = 0; i < p; ++i) result *= y;
-  return result;
-}
 
 Matrix activate(const Layer& layer, const Matrix& y) {
   switch (layer.activation) {

@@ -4,16 +4,6 @@
 #include <cmath>
 
 namespace odecast {
-namespace {
-
-double power(double x, int p) {
-  double result = 1;
-  for (int i = 0; i < p; ++i) result *= x;
-  return result;
-}
-
-}  // namespace
-
 std::optional<PolynomialKernel> polynomial_kernel(const Network& network) {
   if (network.layers.size() != 2) return std::nullopt;
   const Layer &hidden = network.layers[0], &out = network.layers[1];
@@ -22,7 +12,7 @@ std::optional<PolynomialKernel> polynomial_kernel(const Network& network) {
     return std::nullopt;
   return PolynomialKernel{hidden.weights,
                           hidden.biases,
-                          out.weights * power(hidden.mask_value(), hidden.power),
+                          out.weights * integer_power(hidden.mask_value(), hidden.power),
                           out.biases,
                           hidden.power,
                           hidden.dropout};
@@ -30,7 +20,7 @@ std::optional<PolynomialKernel> polynomial_kernel(const Network& network) {
 
 Moments exact_moments(const PolynomialKernel& kernel, const Vector& u) {
   const Vector a = kernel.W1 * u + kernel.B1;
-  const Vector ap = a.unaryExpr([&](double x) { return power(x, kernel.degree); });
+  const Vector ap = a.unaryExpr([&](double x) { return integer_power(x, kernel.degree); });
   const Matrix scaled = kernel.W2 * ap.asDiagonal();  // columns W2_j a_j^p
   const double q = kernel.keep(), r = kernel.dropout;
   return {kernel.B2 + q * (kernel.W2 * ap), q * r * (scaled * scaled.transpose())};
@@ -57,13 +47,13 @@ PolynomialField masked_field(const KernelExpansion& e, const Vector& d) {
 }
 
 PolynomialKernel change_units(const PolynomialKernel& kernel, const Vector& offset,
-                              const Vector& scale) {
-  // v = (u - offset) / scale and du/dt = scale ∘ dv/dt.
+                              const Vector& scale, const Vector& rate) {
+  // v = (u - offset) / scale.
   PolynomialKernel result = kernel;
   result.W1 = kernel.W1 * scale.cwiseInverse().asDiagonal();
   result.B1 = kernel.B1 - result.W1 * offset;
-  result.W2 = scale.asDiagonal() * kernel.W2;
-  result.B2 = scale.cwiseProduct(kernel.B2);
+  result.W2 = rate.asDiagonal() * kernel.W2;
+  result.B2 = rate.cwiseProduct(kernel.B2);
   return result;
 }
 

@@ -51,8 +51,8 @@ KernelExpansion expand(const PolynomialKernel& kernel);
 /// Σ over kept units; `d` has one 0/1 entry per unit (or weights, such as q for the mean field).
 PolynomialField masked_field(const KernelExpansion& expansion, const Vector& d);
 
-/// The same field in other coordinates: u = offset + scale ∘ v, with the kernel given for v and dv/dt.
+/// The same field in other coordinates: u = offset + scale ∘ v, du/dt = rate ∘ (the kernel's value).
 PolynomialKernel change_units(const PolynomialKernel& kernel, const Vector& offset,
-                              const Vector& scale);
+                              const Vector& scale, const Vector& rate);
 
 }  // namespace odecast

@@ -1,6 +1,7 @@
 #include "odecast/observations/dataset.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -37,6 +38,24 @@ Split split_last(const Dataset& data, double fraction) {
   return split;
 }
 
+const Trajectory& find_trajectory(const Dataset& data, const std::string& id) {
+  if (id.empty()) return data.trajectories.back();
+  std::vector<std::string> ids;
+  for (const Trajectory& t : data.trajectories) {
+    if (t.id == id) return t;
+    ids.push_back(t.id);
+  }
+  throw_usage({"option --trajectory", "'" + id + "'",
+               fmt::format("one of {} in {}", fmt::join(ids, ", "), data.source),
+               "Say which trajectory is meant."});
+}
+
+Vector noise_level(const Dataset& data, double factor, NoiseOf of) {
+  if (of == NoiseOf::sd) return factor * spread(data).sd;
+  const Vector rms = root_mean_square(data);
+  return Vector::Constant(data.dimension(), factor * std::sqrt(rms.squaredNorm() / data.dimension()));
+}
+
 void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t seed) {
   for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
     Stream stream(seed, Purpose::observation_noise, k);
@@ -58,6 +77,13 @@ Spread spread(const Dataset& data) {
                      .matrix().transpose();
   result.sd = (result.sd / rows).cwiseSqrt();
   return result;
+}
+
+Vector root_mean_square(const Dataset& data) {
+  Vector squares = Vector::Zero(data.dimension());
+  for (const Trajectory& t : data.trajectories)
+    squares += t.states.cwiseAbs2().colwise().sum().transpose();
+  return (squares / static_cast<double>(data.rows())).cwiseSqrt();
 }
 
 }  // namespace odecast

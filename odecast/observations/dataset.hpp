@@ -37,6 +37,16 @@ struct Split {
 };
 Split split_last(const Dataset& data, double fraction);
 
+/// The trajectory with that id; the last one for an empty id. Throws Error (usage).
+const Trajectory& find_trajectory(const Dataset& data, const std::string& id);
+
+/// What a noise of `factor` is taken relative to.
+enum class NoiseOf {
+  sd,   ///< each variable's standard deviation
+  rms,  ///< the root mean square over all variables and rows, as in the SINDy papers
+};
+Vector noise_level(const Dataset& data, double factor, NoiseOf of);
+
 /// Adds independent Gaussian noise. `standard_deviation` has one entry per variable.
 void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t seed);
 
@@ -45,5 +55,7 @@ struct Spread {
   Vector mean, sd;
 };
 Spread spread(const Dataset& data);
+/// Root mean square of each variable.
+Vector root_mean_square(const Dataset& data);
 
 }  // namespace odecast

@@ -4,9 +4,13 @@
 
 namespace odecast {
 
-/// u = offset + scale ∘ v: the user's units u, the model's units v. Time is not scaled.
+/// u = offset + scale ∘ v and t = time · s: the user's units u and t, the model's units v and s.
+/// A field dv/ds = f(v) is du/dt = rate() ∘ f(v) to the user.
 struct Scaling {
   Vector offset, scale;
+  double time = 1;
+
+  Vector rate() const { return scale / time; }
 
   Vector to_model(const Vector& u) const { return (u - offset).cwiseQuotient(scale); }
   Vector to_user(const Vector& v) const { return offset + scale.cwiseProduct(v); }
@@ -16,7 +20,8 @@ struct Scaling {
 Scaling no_scaling(int variables);
 
 /// Each variable to mean 0 and standard deviation 1 over the data. A constant one (variance below
-/// rows ε var + (rows mean ε)², scikit-learn's rule) keeps the scale 1.
+/// rows ε var + (rows mean ε)², scikit-learn's rule) keeps the scale 1. Time to a unit in which the
+/// root mean square of dv/ds is about 1: the nearest power of two, so that no time is rounded.
 Scaling standard_scaling(const Dataset& data);
 
 Dataset to_model_units(const Dataset& data, const Scaling& scaling);

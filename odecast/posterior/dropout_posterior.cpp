@@ -7,8 +7,9 @@
 namespace odecast {
 namespace {
 
-constexpr int kMeanFieldMasks = 256;
-constexpr int kMomentMasks = 1000;
+/// Masks that stand for all of them where there is no closed form.
+constexpr int kFixedMasks = 1000;
+constexpr std::uint64_t kFixedSeed = 0;
 
 VectorField network_field(std::shared_ptr<const Network> network, Masks masks) {
   const int n = network->inputs();
@@ -67,8 +68,8 @@ VectorField DropoutPosterior::mean_field() const {
   if (kernel_)
     return VectorField(masked_field(*expansion_, Vector::Constant(kernel_->units(), kernel_->keep())));
   std::vector<VectorField> draws;
-  for (std::uint64_t i = 0; i < kMeanFieldMasks; ++i)
-    draws.push_back(masked(sample_mask(network_, 0, Purpose::moments_mask, i)));
+  for (std::uint64_t i = 0; i < kFixedMasks; ++i)
+    draws.push_back(masked(sample_mask(network_, kFixedSeed, Purpose::forecast_mask, i)));
   const int n = dimension();
   return VectorField(n, [draws = std::move(draws), n](double t, const double* u, double* dudt) {
     Vector sum = Vector::Zero(n), one(n);
@@ -81,7 +82,7 @@ VectorField DropoutPosterior::mean_field() const {
 }
 
 Moments DropoutPosterior::moments(const Vector& u) const {
-  return kernel_ ? exact_moments(*kernel_, u) : sampled_moments(*this, u, kMomentMasks, 0);
+  return kernel_ ? exact_moments(*kernel_, u) : sampled_moments(DropoutPosterior(network_), u, kFixedMasks, kFixedSeed);
 }
 
 VectorField DropoutPosterior::point_field() const {

@@ -22,9 +22,9 @@ class DropoutPosterior : public Posterior {
 
   int dimension() const override { return network_.inputs(); }
   VectorField draw(std::uint64_t seed, std::uint64_t index) const override;
-  /// Exact for a polynomial kernel; for other networks the mean of 256 masks of a fixed seed.
+  /// Exact for a polynomial kernel; for other networks the mean of 1000 masks of a fixed seed.
   VectorField mean_field() const override;
-  /// Exact for a polynomial kernel; for other networks from 1000 masks of a fixed seed.
+  /// Exact for a polynomial kernel; for other networks from the same 1000 masks.
   Moments moments(const Vector& u) const override;
 
   /// Every unit kept, no mask at all: the paper's "standard dropout" point estimate. It differs from the mean

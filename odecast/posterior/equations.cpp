@@ -35,20 +35,29 @@ std::pair<std::string, std::string> rounded(double mean, double sd) {
   return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
 }
 
-std::string people_text(const std::vector<Equation>& all, const std::vector<std::string>& names,
-                        bool latex, double smallest) {
+/// How much a term can contribute over the data.
+double size_of(const Term& term, const Vector& sizes) {
+  double size = std::abs(term.mean) + term.sd;
+  for (std::size_t v = 0; v < term.powers.size(); ++v)
+    size *= integer_power(sizes[static_cast<Eigen::Index>(v)], term.powers[v]);
+  return size;
+}
+
+std::string people_text(const std::vector<Equation>& all, const Model& model, bool latex,
+                        double smallest) {
+  const auto& names = model.variables;
   std::string text;
   std::size_t hidden = 0;
   bool first_line = true;
   for (const Equation& e : all) {
     double largest = 0;
-    for (const Term& t : e.terms) largest = std::max(largest, std::abs(t.mean));
+    for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
     std::vector<Term> terms;
     for (const Term& t : e.terms)
-      if (std::abs(t.mean) >= smallest * largest) terms.push_back(t);
+      if (size_of(t, model.size) >= smallest * largest) terms.push_back(t);
     hidden += e.terms.size() - terms.size();
-    std::stable_sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-      return std::abs(a.mean) > std::abs(b.mean);
+    std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
+      return size_of(a, model.size) > size_of(b, model.size);
     });
     if (latex)
       text += fmt::format("{}\\dot{{{}}} &= ", first_line ? "" : " \\\\\n", latex_name(e.variable));
@@ -73,11 +82,14 @@ std::string people_text(const std::vector<Equation>& all, const std::vector<std:
     }
     if (!latex) text += '\n';
   }
-  if (latex) return "\\begin{aligned}\n" + text + "\n\\end{aligned}\n";
-  if (hidden > 0)
-    text += fmt::format("({} terms below {:g} % of the largest in their equation are not shown; "
-                        "--all shows them)\n", hidden, 100 * smallest);
-  return text;
+  const std::string note =
+      hidden == 0 ? ""
+                  : fmt::format("{} term{} below {:g} % of the largest in their equation left out; "
+                                "--all shows them",
+                                hidden, hidden == 1 ? "" : "s", 100 * smallest);
+  if (latex)
+    return "\\begin{aligned}\n" + text + "\n\\end{aligned}\n" + (hidden ? "% " + note + "\n" : "");
+  return text + (hidden ? "(" + note + ")\n" : "");
 }
 
 std::string c_function(const std::vector<Equation>& all, const Model& model) {
@@ -110,7 +122,7 @@ std::vector<Equation> equations(const Model& model) {
     throw_usage({"equations", "a general network", "a polynomial kernel",
                  "Only polynomial models can be written as equations: fit without --layers."});
   const PolynomialKernel kernel =
-      change_units(*scaled, model.scaling.offset, model.scaling.scale);
+      change_units(*scaled, model.scaling.offset, model.scaling.scale, model.scaling.rate());
   const KernelExpansion e = expand(kernel);
   const double q = kernel.keep(), r = kernel.dropout;
   std::vector<Equation> result;
@@ -136,7 +148,7 @@ std::vector<Equation> equations(const Model& model) {
 std::string format_equations(const Model& model, EquationFormat format, double smallest) {
   const auto all = equations(model);
   if (format == EquationFormat::c) return c_function(all, model);
-  return people_text(all, model.variables, format == EquationFormat::latex, smallest);
+  return people_text(all, model, format == EquationFormat::latex, smallest);
 }
 
 }  // namespace odecast

@@ -28,8 +28,9 @@ std::vector<Equation> equations(const Model& model);
 
 enum class EquationFormat { text, latex, c };
 
-/// For people. In text and LaTeX terms below `smallest` times the largest |mean| of their equation
-/// are summed up in a count; C is complete.
+/// For people. Terms are ordered by their size over the data, (|mean| + sd) Π size_v^power, which does
+/// not depend on units; in text and LaTeX those below `smallest` times the largest of their equation
+/// are left out and counted. C is complete.
 std::string format_equations(const Model& model, EquationFormat format, double smallest = 0.01);
 
 }  // namespace odecast

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "odecast/core/error.hpp"
@@ -30,7 +31,8 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
     for (const int units : o.layers) {
       require(units >= 1 && units <= kMaxUnits, "--layers", fmt::format("{}", units),
               "whole numbers from 1 to 100000", "For example --layers 32,32.");
-      hidden.push_back({units, o.activation, 1, o.dropout, o.rescale});
+      hidden.push_back({units, o.activation,
+                        o.activation == Activation::power ? o.degree : 1, o.dropout, o.rescale});
     }
     return hidden;
   }
@@ -48,6 +50,62 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
   hidden.push_back({o.hidden > 0 ? o.hidden : static_cast<int>(monomials), Activation::power,
                     o.degree, o.dropout, o.rescale});
   return hidden;
+}
+
+/// Weights 1/σ² of the rows, relative to the first; empty where all are alike to a millionth, as for
+/// even sampling up to round-off of the times, or where σ is 0.
+Vector row_weights(const DerivativeRows& rows) {
+  const Vector variance = rows.sigma.cwiseAbs2().rowwise().mean();
+  if (!(variance.minCoeff() > 0) || variance.maxCoeff() <= (1 + 2e-6) * variance.minCoeff())
+    return {};
+  return variance[0] * variance.cwiseInverse();
+}
+
+void run_exact(Model& model, const DerivativeRows& rows, const FitOptions& o, FitSummary& summary,
+               const Observer& observer) {
+  const Layer& hidden = model.network.layers[0];
+  RowFactor factor(model.dimension(), hidden.power, model.dimension());
+  factor.add(rows.states, rows.derivatives, row_weights(rows), o.threads);
+  const ExactSummary exact = train_exact(model.network, factor,
+                                         {.starts = o.starts,
+                                          .max_iterations = o.max_iterations,
+                                          .seed = o.seed,
+                                          .threads = o.threads},
+                                         observer);
+  summary.usable = exact.least_squares || !exact.minima.empty();
+  summary.trusted = exact.converged;
+  summary.status = exact.least_squares ? "least_squares"
+                   : exact.converged   ? "converged"
+                   : summary.usable    ? "not_converged"
+                                       : "diverged";
+  summary.reason = exact.reason;
+  summary.minima = exact.minima;
+  summary.seeds = exact.seeds;
+  model.training.iterations = exact.iterations;
+  if (!summary.usable) return;
+  // In the user's units, from the factor: the kernel's W2 carries the scale of the mask.
+  const auto kernel = *polynomial_kernel(model.network);
+  Network plain = model.network;
+  plain.layers[1].weights = kernel.W2;
+  ExactObjective objective(factor, kernel.units(), kernel.dropout);
+  model.training.objective =
+      objective.weighted(parameters(plain), model.scaling.rate().cwiseAbs2());
+}
+
+void run_schedule(Model& model, const DerivativeRows& rows, const FitOptions& o, Trainer trainer,
+                  FitSummary& summary, const Observer& observer) {
+  TrainOptions training = o.training;
+  training.optimiser = trainer == Trainer::sgd ? OptimiserKind::sgd : OptimiserKind::adam;
+  training.seed = o.seed;
+  training.threads = o.threads;
+  const TrainSummary done = train(model.network, rows, training, observer);
+  summary.usable = summary.trusted = done.status == TrainStatus::schedule_done;
+  summary.status = summary.usable ? "schedule_done" : "diverged";
+  summary.reason = done.reason;
+  model.training.iterations = done.iterations;
+  if (const auto kernel = polynomial_kernel(model.network); kernel && summary.usable)
+    model.training.objective =
+        expected_objective(*kernel, rows, model.scaling.rate().cwiseAbs2());
 }
 
 double median_step(const Dataset& data) {
@@ -82,33 +140,40 @@ Fit fit(const Dataset& data, const FitOptions& o, const Observer& observer) {
     throw_data({data.source, "differences that overflow", "values whose differences are finite",
                 "Rescale the columns or the times, or remove the outliers."});
 
-  model.network = make_network(n, hidden, n, o.training.seed);
-  result.summary = train(model.network, rows, o.training, observer);
+  const auto begin = std::chrono::steady_clock::now();
+  model.network = make_network(n, hidden, n, o.seed);
+  auto& record = model.training;
+  const bool kernel = polynomial_kernel(model.network).has_value();
+  const Trainer trainer =
+      o.trainer != Trainer::automatic ? o.trainer : kernel ? Trainer::exact : Trainer::adam;
+  require(kernel || trainer != Trainer::exact, "--trainer", "exact with --layers",
+          "adam or sgd for a general network",
+          "The exact trainer is for polynomial kernels only.");
+  if (trainer == Trainer::exact)
+    run_exact(model, rows, o, result.summary, observer);
+  else
+    run_schedule(model, rows, o, trainer, result.summary, observer);
+  record.trainer = trainer == Trainer::exact ? "exact" : trainer == Trainer::adam ? "adam" : "sgd";
+  result.summary.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   const Trajectory& last = data.trajectories.back();
+  model.last_trajectory = last.id;
   model.last_time = last.times.back();
   model.last_state = last.states.row(last.rows() - 1).transpose();
   model.step = median_step(data);
   for (const Trajectory& t : scaled.trajectories)
     model.data_scale = std::max(model.data_scale, t.states.cwiseAbs().maxCoeff());
   if (model.data_scale == 0) model.data_scale = 1;
-  auto& record = model.training;
-  record.trainer = o.training.optimiser == OptimiserKind::adam ? "adam" : "sgd";
+  model.size = root_mean_square(data);
   record.derivative = "forward";
   record.noise_factor = o.derivative.noise_factor;
   record.noise_order = o.derivative.noise_order;
-  record.status =
-      result.summary.status == TrainStatus::schedule_done ? "schedule_done" : "diverged";
+  record.status = result.summary.status;
   record.reason = result.summary.reason;
   record.rows = rows.rows();
   record.trajectories = static_cast<long>(data.trajectories.size());
-  record.iterations = result.summary.iterations;
-  record.seed = o.training.seed;
-  if (const auto kernel = polynomial_kernel(model.network)) {
-    const double objective =
-        expected_objective(*kernel, rows, model.scaling.scale.cwiseAbs2());
-    if (std::isfinite(objective)) record.objective = objective;
-  }
+  record.seed = o.seed;
   return result;
 }
 

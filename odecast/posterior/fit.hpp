@@ -1,11 +1,19 @@
 #pragma once
 
 #include "odecast/posterior/model.hpp"
+#include "odecast/training/exact.hpp"
 #include "odecast/training/train.hpp"
 
 namespace odecast {
 
 enum class ScaleKind { standard, none };
+
+enum class Trainer {
+  automatic,  ///< exact for polynomial kernels, adam for general networks
+  exact,      ///< L-BFGS on the exact objective, from the factor of the rows
+  adam,       ///< the paper's Algorithm 1
+  sgd,
+};
 
 struct FitOptions {
   /// p of the polynomial kernel: the highest degree of the learnt equations.
@@ -20,16 +28,31 @@ struct FitOptions {
   /// The dropout objective depends on the units. `none` is the paper's setting.
   ScaleKind scale = ScaleKind::standard;
   /// A general network instead of the polynomial kernel: the units of its hidden layers, each with
-  /// `activation` and dropout on every hidden layer. Empty for the polynomial kernel.
+  /// `activation` (power: to the `degree`) and dropout on every hidden layer. Empty for the polynomial kernel.
   std::vector<int> layers = {};
   Activation activation = Activation::tanh;
   ForwardDifferenceOptions derivative = {};
-  TrainOptions training = {};
+  Trainer trainer = Trainer::automatic;
+  int starts = 8;                ///< of the exact trainer; the best minimum is kept
+  int max_iterations = 10'000;   ///< of the exact trainer, per start
+  TrainOptions training = {};    ///< schedule of adam and sgd
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+
+struct FitSummary {
+  std::string status;    ///< converged, least_squares, schedule_done; not_converged, diverged
+  std::string reason;    ///< the same in words
+  bool usable = false;   ///< there is a model
+  bool trusted = false;  ///< it is what was asked for
+  double seconds = 0;    ///< of derivatives and training
+  std::vector<ExactSummary::Minimum> minima;  ///< of the exact trainer
+  std::vector<std::uint64_t> seeds;           ///< of its starts
 };
 
 struct Fit {
   Model model;
-  TrainSummary summary;
+  FitSummary summary;
 };
 
 /// The data turned into a model: units, derivatives, network, training. Throws Error (usage) for

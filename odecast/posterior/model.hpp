@@ -16,11 +16,13 @@ struct Model {
   Network network;  ///< in model units
 
   /// Where the data end: forecasts continue from here unless told otherwise. User's units.
+  std::string last_trajectory;  ///< its id; empty where there is only one
   double last_time = 0;
   Vector last_state;
   std::optional<Vector> last_state_sd;  ///< its uncertainty, where known
   double step = 0;        ///< median spacing of the observations
   double data_scale = 0;  ///< largest |v| of the data, in model units
+  Vector size;            ///< root mean square of each variable, user's units
 
   struct Training {
     std::string trainer, derivative, status, reason;

@@ -132,14 +132,19 @@ std::string model_to_text(const Model& model) {
   const Json body = {
       {"odecast_model", kVersion},
       {"variables", model.variables},
-      {"scaling", {{"offset", to_json(model.scaling.offset)}, {"scale", to_json(model.scaling.scale)}}},
+      {"scaling",
+       {{"offset", to_json(model.scaling.offset)},
+        {"scale", to_json(model.scaling.scale)},
+        {"time", model.scaling.time}}},
       {"layers", layers},
       {"last",
-       {{"time", model.last_time},
+       {{"trajectory", model.last_trajectory},
+        {"time", model.last_time},
         {"state", to_json(model.last_state)},
         {"sd", model.last_state_sd ? to_json(*model.last_state_sd) : Json()}}},
       {"step", model.step},
       {"data_scale", model.data_scale},
+      {"size", to_json(model.size)},
       {"training",
        {{"trainer", t.trainer},
         {"derivative", t.derivative},
@@ -183,8 +188,9 @@ Model model_from_text(const std::string& text, const std::string& name) {
   }
   const std::size_t n = model.variables.size();
   const Json& scaling = read.member(json, "scaling");
-  model.scaling = {read.vector(scaling, "offset", n), read.vector(scaling, "scale", n)};
-  if (!(model.scaling.scale.array() > 0).all()) read.fail("scale", "a number <= 0", "numbers > 0");
+  model.scaling = {read.vector(scaling, "offset", n), read.vector(scaling, "scale", n),
+                   read.number(scaling, "time")};
+  if (!(model.scaling.scale.array() > 0).all() || !(model.scaling.time > 0)) read.fail("scale", "a number <= 0", "numbers > 0");
 
   auto width = static_cast<Eigen::Index>(n);
   for (const Json& l : read.array(json, "layers")) {
@@ -216,11 +222,13 @@ Model model_from_text(const std::string& text, const std::string& name) {
               "at most 1e8 coefficients");
 
   const Json& last = read.member(json, "last");
+  model.last_trajectory = read.text(last, "trajectory");
   model.last_time = read.number(last, "time");
   model.last_state = read.vector(last, "state", n);
   if (!read.member(last, "sd").is_null()) model.last_state_sd = read.vector(last, "sd", n);
   model.step = read.number(json, "step");
   model.data_scale = read.number(json, "data_scale");
+  model.size = read.vector(json, "size", n);
   if (!(model.step > 0) || !(model.data_scale > 0))
     read.fail("step or data_scale", "a number <= 0", "numbers > 0");
   const Json& t = read.member(json, "training");

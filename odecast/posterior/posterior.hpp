@@ -7,8 +7,8 @@
 
 namespace odecast {
 
-/// A distribution over vector fields, given the data. The one interface that forecasts, scores and
-/// equations depend on. All fields are in the model's units.
+/// A distribution over vector fields, given the data. The one interface that forecasts depend on.
+/// All fields are in the model's units.
 class Posterior {
  public:
   virtual ~Posterior() = default;

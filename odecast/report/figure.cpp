@@ -19,13 +19,13 @@ std::vector<double> column(const Matrix& m, Eigen::Index i) {
 }
 
 /// The truth over the span of the forecast, of the variable with that name.
-std::optional<Line> truth_line(const Dataset& truth, const std::string& variable, double from,
-                               double until) {
+std::optional<Line> truth_line(const Dataset& truth, const std::string& trajectory,
+                               const std::string& variable, double from, double until) {
   const auto found = std::find(truth.variables.begin(), truth.variables.end(), variable);
   if (found == truth.variables.end()) return std::nullopt;
   const auto i = found - truth.variables.begin();
   Line line{.label = "truth", .ink = Ink::truth};
-  const Trajectory& t = truth.trajectories.front();
+  const Trajectory& t = find_trajectory(truth, trajectory);
   for (int row = 0; row < t.rows(); ++row) {
     const double time = t.times[static_cast<std::size_t>(row)];
     if (time < from || time > until) continue;
@@ -57,7 +57,7 @@ std::string forecast_figure(const Forecast& f, const FigureContent& content) {
                              f.times, column(lower, i), column(upper, i)});
     panel.lines.push_back({.label = "forecast mean", .x = f.times, .y = column(f.mean, i)});
     if (content.truth)
-      if (auto line = truth_line(*content.truth, name, f.times.front(), f.times.back()))
+      if (auto line = truth_line(*content.truth, content.trajectory, name, f.times.front(), f.times.back()))
         panel.lines.push_back(std::move(*line));
     if (content.lyapunov && *content.lyapunov > 0) {
       const double unit = 1 / *content.lyapunov, span = f.times.back() - f.times.front();

@@ -12,6 +12,7 @@ namespace odecast {
 struct FigureContent {
   std::vector<std::string> variables = {};  ///< a panel each; empty for all
   std::optional<Dataset> truth = {};
+  std::string trajectory = {};         ///< id of the truth's trajectory; empty: the last
   bool quantiles = false;              ///< the quantile band instead of mean ± c sd
   std::optional<double> lyapunov = {};      ///< marks Lyapunov times
   std::string title = {};

@@ -12,18 +12,6 @@
 namespace odecast {
 namespace {
 
-const Trajectory& truth_trajectory(const Dataset& truth, const std::string& id) {
-  if (id.empty() && truth.trajectories.size() == 1) return truth.trajectories.front();
-  std::vector<std::string> ids;
-  for (const Trajectory& t : truth.trajectories) {
-    if (!id.empty() && t.id == id) return t;
-    ids.push_back(t.id);
-  }
-  throw_usage({"--trajectory", id.empty() ? "nothing" : "'" + id + "'",
-               fmt::format("one of {}", fmt::join(ids, ", ")),
-               "Say which trajectory of the truth to compare with."});
-}
-
 double gaussian_crps(double mean, double sd, double truth) {
   if (!(sd > 0)) return std::abs(truth - mean);
   const double z = (truth - mean) / sd;
@@ -47,7 +35,7 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   if (options.lyapunov && !(*options.lyapunov > 0))
     throw_usage({"--lyapunov", fmt::format("{}", *options.lyapunov), "a number > 0",
                  "Lyapunov times exist for chaotic systems only."});
-  const Trajectory& t = truth_trajectory(truth, options.trajectory);
+  const Trajectory& t = find_trajectory(truth, options.trajectory);
   std::vector<Eigen::Index> column;
   for (const auto& v : forecast.variables) {
     const auto found = std::find(truth.variables.begin(), truth.variables.end(), v);
@@ -61,13 +49,16 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   // Pairs of rows with equal times, the forecast's start left out: it is given, not forecast.
   const double start = forecast.times.front();
   std::vector<std::pair<Eigen::Index, Eigen::Index>> pairs;
-  const double span = forecast.times.back() - start;
-  const double tolerance =
-      1e-9 * std::max(span, std::abs(forecast.times.back())) + 1e-300;
+  // Equal means: within the round-off of a time, and far less than the spacing of the rows.
   std::size_t j = 0;
+  double tolerance = 0;
   for (std::size_t i = 1; i < forecast.times.size(); ++i) {
-    while (j < t.times.size() && t.times[j] < forecast.times[i] - tolerance) ++j;
-    if (j < t.times.size() && std::abs(t.times[j] - forecast.times[i]) <= tolerance)
+    const double time = forecast.times[i], spacing = time - forecast.times[i - 1];
+    tolerance = std::min(1e-3 * spacing, 1e-6 * spacing + 8e-16 * std::abs(time));
+    while (j + 1 < t.times.size() &&
+           std::abs(t.times[j + 1] - time) <= std::abs(t.times[j] - time))
+      ++j;
+    if (std::abs(t.times[j] - time) <= tolerance)
       pairs.emplace_back(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
   }
   if (pairs.empty())
@@ -87,6 +78,7 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   s.points = static_cast<long>(pairs.size());
   s.from = start;
   s.until = last;
+  s.trajectory = t.id;
   s.level = forecast.level;
   s.vpt_threshold = options.threshold;
   const bool have_sd = forecast.lower.size() > 0, have_q = forecast.q_lower.size() > 0;
@@ -107,11 +99,14 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   for (const auto& [f, r] : pairs)
     for (Eigen::Index i = 0; i < n; ++i)
       square[i] += (true_value(r, i) - mean[i]) * (true_value(r, i) - mean[i]) / count;
-  const Vector sd = square.cwiseSqrt();
+  Vector sd = square.cwiseSqrt();
+  for (Eigen::Index i = 0; i < n; ++i)
+    if (sd[i] <= 1e-15 * count * std::abs(mean[i])) sd[i] = 0;  // constant but for round-off
 
   Vector covered = Vector::Zero(n), width = covered, crps = covered, squares = covered;
   s.vpt_time = last - start;
   bool valid = true;
+  const double moving = std::max<double>(1, static_cast<double>((sd.array() > 0).count()));
   for (const auto& [f, r] : pairs) {
     double instant = 0;
     for (Eigen::Index i = 0; i < n; ++i) {
@@ -120,9 +115,9 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
       width[i] += upper(f, i) - lower(f, i);
       crps[i] += gaussian_crps(forecast.mean(f, i), forecast.sd(f, i), y);
       squares[i] += error * error;
-      instant += error == 0 ? 0 : (error / sd[i]) * (error / sd[i]);
+      if (sd[i] > 0) instant += (error / sd[i]) * (error / sd[i]);
     }
-    if (valid && !(std::sqrt(instant / static_cast<double>(n)) <= options.threshold)) {
+    if (valid && !(std::sqrt(instant / moving) <= options.threshold)) {
       valid = false;
       s.vpt_time = forecast.times[static_cast<std::size_t>(f)] - start;
     }
@@ -135,11 +130,11 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   for (Eigen::Index i = 0; i < n; ++i) {
     const double rmse = std::sqrt(squares[i] / count);
     s.rmse.variables.push_back(rmse);
-    s.nrmse.variables.push_back(rmse == 0 ? 0 : rmse / sd[i]);
-    relative += s.nrmse.variables.back() * s.nrmse.variables.back();
+    s.nrmse.variables.push_back(sd[i] > 0 ? rmse / sd[i] : std::nan(""));
+    if (sd[i] > 0) relative += squares[i] / count / (sd[i] * sd[i]);
   }
   s.rmse.all = std::sqrt(squares.mean() / count);
-  s.nrmse.all = std::sqrt(relative / static_cast<double>(n));
+  s.nrmse.all = std::sqrt(relative / moving);
   return s;
 }
 

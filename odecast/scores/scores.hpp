@@ -20,7 +20,7 @@ struct ScoreOptions {
   ScoredBand band = ScoredBand::sd;  ///< falls back to the other where the file has only that
   double threshold = 0.4;            ///< of the valid prediction time
   std::optional<double> lyapunov = {};  ///< largest exponent, to give times in Lyapunov times
-  std::string trajectory = {};       ///< id of the truth's trajectory; empty: the only one
+  std::string trajectory = {};       ///< id of the truth's trajectory; empty: the last
 };
 
 /// A forecast against the truth, at the times both have after the forecast's start.
@@ -28,6 +28,7 @@ struct Scores {
   std::vector<std::string> variables;
   long points = 0;  ///< times compared
   double from = 0, until = 0;
+  std::string trajectory;  ///< of the truth; empty where there is only one
   double level = 0.95;
   ScoredBand band = ScoredBand::sd;
 
@@ -42,7 +43,8 @@ struct Scores {
   /// Root mean square error of the mean; `all` over all entries.
   ScoreRow rmse;
   /// The same divided by the standard deviation of the truth over the compared times; `all` is the
-  /// root mean square over variables.
+  /// root mean square over variables. A variable whose truth is constant has none (NaN) and is left
+  /// out of `all` and of the valid prediction time.
   ScoreRow nrmse;
   /// First compared time at which sqrt(mean_i ((mean_i - truth_i) / sd(truth_i))²) exceeds the
   /// threshold, less the forecast's start; the whole span when it never does.

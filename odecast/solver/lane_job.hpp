@@ -21,7 +21,6 @@ struct LaneJob {
   double* work;  ///< lane_work_size() doubles, aligned to 64 bytes
 };
 
-inline constexpr int kLaneAlignment = 64;
 constexpr long lane_work_size(int n, int monomials) {
   return 8L * (14L * n + static_cast<long>(n) * monomials + monomials) + 3L * n;
 }

@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
-#include <memory>
-#include <new>
 
+#include "odecast/core/aligned.hpp"
 #include "odecast/core/isa.hpp"
 #include "odecast/solver/lane_job.hpp"
 
 namespace odecast {
-namespace {
-
-struct FreeAligned {
-  void operator()(double* p) const { ::operator delete(p, std::align_val_t{kLaneAlignment}); }
-};
-
-}  // namespace
-
 void solve_lanes(const LaneProblems& problems, const SolverOptions& options,
                  LaneSolutions& solutions) {
   check(options);
@@ -36,9 +27,7 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options,
     variable.push_back(basis.variable(m));
   }
   const long work_size = lane_work_size(basis.variables(), basis.size());
-  const std::unique_ptr<double, FreeAligned> work(static_cast<double*>(
-      ::operator new(static_cast<std::size_t>(work_size) * sizeof(double),
-                     std::align_val_t{kLaneAlignment})));
+  const AlignedDoubles work = aligned_doubles(work_size);
   std::vector<LaneEnd> ends(members);
   const LaneJob job{basis.variables(),
                     basis.size(),

@@ -18,7 +18,7 @@ struct OneTrajectory {
   std::span<const double> times;
   const Vector& u0;
   double t0;
-  bool land;
+  bool land, record;
   Solution& solution;
   std::vector<double> buffer;
   bool loaded = false;
@@ -49,7 +49,7 @@ struct OneTrajectory {
   }
   void step(int, double t, double h, double t_new, const double* y, const double* Q,
             const double* y_new) {
-    solution.step_times.push_back(t_new);
+    if (record) solution.step_times.push_back(t_new);
     const auto n = u0.size();
     int& k = solution.outputs;
     for (; static_cast<std::size_t>(k) < times.size() && times[static_cast<std::size_t>(k)] <= t_new;
@@ -138,7 +138,7 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
   const int n = static_cast<int>(u0.size());
   Solution solution;
   solution.states.resize(static_cast<Eigen::Index>(times.size()), n);
-  solution.step_times.push_back(t0);
+  if (options.record_steps) solution.step_times.push_back(t0);
   solution.reached = t0;
   solution.end_state = u0;
   for (; static_cast<std::size_t>(solution.outputs) < times.size() &&
@@ -148,7 +148,8 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
   if (static_cast<std::size_t>(solution.outputs) == times.size()) return solution;
 
   const bool adaptive = options.method == Method::rk45;
-  OneTrajectory problem{field, times, u0, t0, options.land_on_outputs || !adaptive, solution,
+  OneTrajectory problem{field, times, u0, t0, options.land_on_outputs || !adaptive,
+                        options.record_steps, solution,
                         std::vector<double>(static_cast<std::size_t>(3 * n))};
   std::vector<double> work(static_cast<std::size_t>(workspace_size(n)));
   if (options.method == Method::rk4) {

@@ -40,6 +40,8 @@ struct SolverOptions {
   /// Let steps end on the output times instead of interpolating. Slower; the outputs then have the
   /// full accuracy of the steps. For making truth.
   bool land_on_outputs = false;
+  /// Keep the end of every accepted step in Solution::step_times.
+  bool record_steps = false;
 };
 
 struct Solution {
@@ -50,7 +52,7 @@ struct Solution {
   Matrix states;
   int outputs = 0;
   long accepted = 0, rejected = 0, evaluations = 0;
-  /// End of every accepted step, start included.
+  /// End of every accepted step, start included, when SolverOptions::record_steps asks for it.
   std::vector<double> step_times;
   Vector end_state;
   /// What the controller would try next; a continuation may start with it.

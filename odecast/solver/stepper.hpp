@@ -302,7 +302,7 @@ void integrate(Problem& problem, int n, const StepLimits& o, Real* work) {
         }
       }
       if (steps[l] >= o.max_steps) {
-        problem.finish(l, kTooManySteps, ok ? time_new : time, y, 0.0);
+        problem.finish(l, kTooManySteps, ok ? time_new : time, ok ? y_new : y, 0.0);
         idle |= 1u << l;
       }
     }

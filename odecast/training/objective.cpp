@@ -3,16 +3,6 @@
 #include <cmath>
 
 namespace odecast {
-namespace {
-
-double power(double x, int p) {
-  double result = 1;
-  for (int i = 0; i < p; ++i) result *= x;
-  return result;
-}
-
-}  // namespace
-
 double expected_objective(const PolynomialKernel& kernel, const DerivativeRows& rows,
                           const Vector& weights) {
   const double q = kernel.keep(), r = kernel.dropout;
@@ -21,7 +11,7 @@ double expected_objective(const PolynomialKernel& kernel, const DerivativeRows& 
   Vector ap(kernel.units());
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
     ap.noalias() = kernel.W1 * rows.states.row(i).transpose() + kernel.B1;
-    ap = ap.unaryExpr([&](double x) { return power(x, kernel.degree); });
+    ap = ap.unaryExpr([&](double x) { return integer_power(x, kernel.degree); });
     const Vector e = kernel.B2 + q * (kernel.W2 * ap) - rows.derivatives.row(i).transpose();
     sum += e.cwiseAbs2().dot(weights) + spread.dot(ap.cwiseAbs2());
   }
@@ -40,7 +30,7 @@ LossGradient expected_objective_gradient(const PolynomialKernel& kernel,
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
     const Vector u = rows.states.row(i);
     const Vector a = kernel.W1 * u + kernel.B1;
-    const Vector lower = a.unaryExpr([&](double x) { return power(x, p - 1); });  // a^{p-1}
+    const Vector lower = a.unaryExpr([&](double x) { return integer_power(x, p - 1); });  // a^{p-1}
     const Vector ap = lower.cwiseProduct(a);
     const Vector e = kernel.B2 + q * (kernel.W2 * ap) - rows.derivatives.row(i).transpose();
     sum += e.squaredNorm() + q * r * spread.dot(ap.cwiseAbs2());

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <memory>
-#include <new>
 
+#include "odecast/core/aligned.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/isa.hpp"
 #include "odecast/core/parallel.hpp"
@@ -95,10 +94,6 @@ class GeneralGradient {
   const TrainOptions& options_;
 };
 
-struct FreeAligned {
-  void operator()(double* p) const { ::operator delete(p, std::align_val_t{64}); }
-};
-
 /// Gradient steps of a polynomial kernel, in lanes.
 class KernelGradient {
  public:
@@ -120,8 +115,7 @@ class KernelGradient {
       const long rows = std::min(kRowsPerRun, rows_ - first);
       run.masks.resize(static_cast<std::size_t>((rows + kRowsPerBlock - 1) / kRowsPerBlock * k_));
       run.gradient.resize(static_cast<Eigen::Index>(k_) * n_ + k_ + outputs_ * k_ + outputs_);
-      const auto bytes = static_cast<std::size_t>(gradient_work_size(n_, k_, outputs_)) * 8;
-      run.work.reset(static_cast<double*>(::operator new(bytes, std::align_val_t{64})));
+      run.work = aligned_doubles(gradient_work_size(n_, k_, outputs_));
       run.job = GradientJob{n_,
                             k_,
                             outputs_,
@@ -177,7 +171,7 @@ class KernelGradient {
   struct Run {
     std::vector<std::uint32_t> masks;
     Vector gradient;
-    std::unique_ptr<double, FreeAligned> work;
+    AlignedDoubles work;
     GradientJob job;
   };
 
@@ -242,13 +236,15 @@ TrainSummary run_schedule(Network& network, Gradient& loss_and_gradient, const D
   Adam adam(theta.size());
   Matrix targets(rows.rows(), rows.dimension());
   std::uint64_t mask_index = 0;
+  double total = 0;
+  for (const Phase& phase : o.schedule) total += static_cast<double>(phase.steps) * o.batches;
   for (int batch = 0; batch < o.batches; ++batch) {
-    observer("training", static_cast<double>(batch) / o.batches);
     draw_targets(rows, o, batch, targets);
     loss_and_gradient.set_targets(targets);
     double loss = 0;
     for (const Phase& phase : o.schedule) {
       for (int step = 0; step < phase.steps; ++step, ++summary.iterations) {
+        observer("training", static_cast<double>(summary.iterations) / total);
         loss = 0;
         gradient.setZero();
         for (int k = 0; k < o.masks; ++k) {

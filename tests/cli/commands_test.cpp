@@ -118,7 +118,7 @@ const std::vector<Helped> kHelp = {
     {"fit",
      {{"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
       {"--derivative", "forward"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
-      {"--activation", "tanh"}, {"--trainer", "adam"}, {"--batches", "1000"},
+      {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
       {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
       {"--mask-per", "row"}, {"--seed", "1"}, {"--threads", "all"}, {"--output", "model.json"}},
      {"--rescale", "--layers", "--time", "--id", "--variables"}},
@@ -127,8 +127,8 @@ const std::vector<Helped> kHelp = {
       {"--field", "draws"}, {"--mask-change", "never"}, {"--method", "rk45"}, {"--rtol", "0.001"},
       {"--atol", "1e-06"}, {"--bound", "1000000"}, {"--attempts", "20"}, {"--max-steps", "100000"},
       {"--seed", "1"}, {"--threads", "all"}, {"--output", "forecast.csv"}},
-     {"--init", "--init-sd", "--from", "--until", "--step", "--at", "--transition-noise",
-      "--fixed-step"}},
+     {"--init", "--init-sd", "--from", "--until", "--step", "--at", "--time", "--id", "--trajectory",
+      "--transition-noise", "--fixed-step"}},
     {"score",
      {{"--band", "sd"}, {"--threshold", "0.4"}},
      {"--lyapunov", "--system", "--trajectory", "--time", "--id", "--variables"}},
@@ -136,7 +136,7 @@ const std::vector<Helped> kHelp = {
     {"predict", {{"--level", "0.95"}, {"--seed", "1"}}, {"--at", "--draws"}},
     {"plot",
      {{"--band", "sd"}, {"--output", "forecast.svg"}},
-     {"--truth", "--variables", "--system", "--title"}},
+     {"--truth", "--time", "--id", "--trajectory", "--variables", "--system", "--title"}},
     {"split",
      {{"--holdout", "0.2"}, {"--train", "train.csv"}, {"--test", "test.csv"}},
      {"--time", "--id", "--variables"}},
@@ -199,7 +199,7 @@ TEST_F(CommandsTest, SimulateJson) {
 
 TEST_F(CommandsTest, FitJson) {
   make_data();
-  const Json json = json_of({"fit", "train.csv", "--batches", "3", "--seed", "7", "-o", "m.json"});
+  const Json json = json_of({"fit", "train.csv", "--trainer", "adam", "--batches", "3", "--seed", "7", "-o", "m.json"});
   expect_keys(json, {"objective", "rows", "seconds", "iterations", "status"});
   EXPECT_EQ(json["rows"], 50);              // a derivative between each two of 51 rows
   EXPECT_EQ(json["iterations"], 3 * 110);   // the default schedule has 10 + 100 steps
@@ -222,7 +222,7 @@ TEST_F(CommandsTest, ObjectiveIsInTheUnitsOfTheData) {
   write("small.csv", small);
   write("large.csv", large);
   const auto objective = [&](const std::string& file) {
-    return json_of({"fit", file, "--batches", "2", "-o", "m.json"})["objective"].get<double>();
+    return json_of({"fit", file, "--trainer", "adam", "--batches", "2", "-o", "m.json"})["objective"].get<double>();
   };
   const double one = objective("small.csv");
   EXPECT_NEAR(objective("large.csv") / one, 100, 1e-6);
@@ -414,10 +414,10 @@ TEST_F(CommandsTest, SystemsJson) {
 
 TEST_F(CommandsTest, SameBytesOfFit) {
   make_data();
-  expect_same({"fit", "train.csv", "--batches", "5"});
-  expect_same({"fit", "train.csv", "--batches", "5", "--scale", "none", "--degree", "3"});
-  expect_same({"fit", "train.csv", "--batches", "5", "--mask-per", "batch", "--masks", "3"});
-  expect_same({"fit", "train.csv", "--batches", "2", "--layers", "8,8"});
+  expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5"});
+  expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--scale", "none", "--degree", "3"});
+  expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--mask-per", "batch", "--masks", "3"});
+  expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "--layers", "8,8"});
 }
 
 TEST_F(CommandsTest, SameBytesOfFitOfManyRows) {
@@ -428,7 +428,7 @@ TEST_F(CommandsTest, SameBytesOfFitOfManyRows) {
     text += number_text(t) + "," + number_text(std::sin(t)) + "," + number_text(std::cos(t)) + "\n";
   }
   write("many.csv", text);
-  expect_same({"fit", "many.csv", "--batches", "2", "--schedule", "5@0.01"});
+  expect_same({"fit", "many.csv", "--trainer", "adam", "--batches", "2", "--schedule", "5@0.01"});
 }
 
 TEST_F(CommandsTest, SameBytesOfForecast) {
@@ -550,7 +550,7 @@ TEST_F(CommandsTest, MeanAndPointFieldDiffer) {
   };
   EXPECT_GT(std::abs(last_x("mean") - last_x("point")), 1e-3);
   // Without dropout they are one and the same field.
-  run_well({"fit", "train.csv", "--batches", "5", "--dropout", "0", "-o", "model.json"});
+  run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--dropout", "0", "-o", "model.json"});
   EXPECT_NEAR(last_x("mean"), last_x("point"), 1e-9);
 }
 
@@ -559,7 +559,7 @@ TEST_F(CommandsTest, MeanAndPointFieldDiffer) {
 TEST_F(CommandsTest, SeveralTrajectories) {
   const std::string a = "a,0,1,2\na,1,2,3\na,2,4,4\n", b = "b,0,5,1\nb,0.5,4,1\n";
   write("two.csv", "trajectory,t,x,y\n" + a + b);
-  const Json json = json_of({"fit", "two.csv", "--batches", "2", "-o", "two.json"});
+  const Json json = json_of({"fit", "two.csv", "--trainer", "adam", "--batches", "2", "-o", "two.json"});
   EXPECT_EQ(json["trajectories"], 2);
   EXPECT_EQ(json["rows"], 3) << "no derivative across the boundary";
   EXPECT_EQ(json["variables"], Json({"x", "y"}));
@@ -567,7 +567,7 @@ TEST_F(CommandsTest, SeveralTrajectories) {
   // Rows of the two may alternate, and the column may have any name.
   write("mixed.csv",
         "run,t,x,y\na,0,1,2\nb,0,5,1\nb,0.5,4,1\na,1,2,3\na,2,4,4\n");
-  run_well({"fit", "mixed.csv", "--id", "run", "--batches", "2", "-o", "mixed.json"});
+  run_well({"fit", "mixed.csv", "--id", "run", "--trainer", "adam", "--batches", "2", "-o", "mixed.json"});
   EXPECT_EQ(read("mixed.json"), read("two.json"));
 
   // The forecast continues the last trajectory.
@@ -587,8 +587,8 @@ TEST_F(CommandsTest, ColumnsByName) {
   for (std::size_t i = 1; i < rows.size(); ++i)
     moved += rows[i][3] + "," + rows[i][0] + "," + rows[i][1] + "," + rows[i][2] + "\r\n";
   write("moved.csv", "\xef\xbb\xbf# a note\n\n" + moved);
-  run_well({"fit", "train.csv", "--variables", "x,z", "--batches", "2", "-o", "a.json"});
-  run_well({"fit", "moved.csv", "--time", "clock", "--variables", "x,z", "--batches", "2", "-o",
+  run_well({"fit", "train.csv", "--variables", "x,z", "--trainer", "adam", "--batches", "2", "-o", "a.json"});
+  run_well({"fit", "moved.csv", "--time", "clock", "--variables", "x,z", "--trainer", "adam", "--batches", "2", "-o",
             "b.json"});
   EXPECT_EQ(read("a.json"), read("b.json"));
 }
@@ -625,8 +625,8 @@ TEST_F(CommandsTest, SplitWritesWhatCanBeRead) {
 
 TEST_F(CommandsTest, DataThroughAPipe) {
   make_data();
-  run_well({"fit", "train.csv", "--batches", "2", "-o", "a.json"});
-  run_well({"fit", "-", "--batches", "2", "-o", "b.json"}, {.input = read("train.csv")});
+  run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "-o", "a.json"});
+  run_well({"fit", "-", "--trainer", "adam", "--batches", "2", "-o", "b.json"}, {.input = read("train.csv")});
   EXPECT_EQ(read("a.json"), read("b.json"));
   const std::string equations = run_well({"equations", "a.json"}).out;
   EXPECT_EQ(run_well({"equations", "-"}, {.input = read("a.json")}).out, equations);
@@ -669,7 +669,7 @@ TEST_F(CommandsTest, QuietPrintsNothing) {
   for (const Words& args :
        {Words{"simulate", "SprottB", "--until", "2", "--step", "0.02", "-o", "all.csv"},
         {"split", "all.csv"},
-        {"fit", "train.csv", "--batches", "2"},
+        {"fit", "train.csv", "--trainer", "adam", "--batches", "2"},
         {"forecast", "model.json", "--at", "test.csv", "--draws", "20", "--blow-up", "until"},
         {"plot", "forecast.csv"}}) {
     const Result loud = run(args);
@@ -715,7 +715,7 @@ TEST_F(CommandsTest, EquationsAsACFunction) {
 
 TEST_F(CommandsTest, AnyColumnNameIsAllowedInC) {
   write("data.csv", "t,a*/b,\"c\\\"\n0,1,2\n1,2,3\n2,3,5\n");
-  run_well({"fit", "data.csv", "--batches", "2", "-o", "model.json"});
+  run_well({"fit", "data.csv", "--trainer", "adam", "--batches", "2", "-o", "model.json"});
   if (std::system("command -v cc >/dev/null 2>&1") != 0) GTEST_SKIP() << "no C compiler";
   write("field.c", run_well({"equations", "model.json", "--format", "c"}).out);
   const std::string shell = "cd " + path("").string() + " && cc -c field.c 2> errors";
@@ -734,7 +734,7 @@ TEST_F(CommandsTest, EquationsForPeople) {
 
 TEST_F(CommandsTest, GeneralNetwork) {
   make_data();
-  run_well({"fit", "train.csv", "--layers", "6", "--batches", "2", "-o", "model.json"});
+  run_well({"fit", "train.csv", "--layers", "6", "--trainer", "adam", "--batches", "2", "-o", "model.json"});
   forecast({});
   EXPECT_EQ(csv_column(read("forecast.csv"), "t").back(), "1.2");
   const Result result = run({"equations", "model.json"});
@@ -766,7 +766,7 @@ TEST_F(CommandsTest, LocaleChangesNoNumber) {
     std::vector<std::string> now;
     now.push_back(run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "1", "--step",
                             "0.02", "-o", "train.csv"}, how).out);
-    run_well({"fit", "train.csv", "--batches", "2", "--dropout", "0.125"}, how);
+    run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "--dropout", "0.125"}, how);
     run_well({"forecast", "model.json", "--until", "1.1", "--draws", "50"}, how);
     run_well({"plot", "forecast.csv"}, how);
     for (const std::string file : {"train.csv", "model.json", "forecast.csv", "forecast.svg"})

@@ -202,7 +202,7 @@ class ProgramTest : public testing::Test {
   /// model.json, fitted to train.csv.
   void make_model() const {
     make_data();
-    run_well({"fit", "train.csv", "--batches", "5", "-o", "model.json"});
+    run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "-o", "model.json"});
   }
 
  private:

@@ -56,14 +56,14 @@ TEST(PolynomialKernelTest, ExpansionEqualsTheNetworkForEveryMask) {
 
 TEST(PolynomialKernelTest, ChangeOfUnitsCommutesWithEvaluation) {
   const auto kernel = *polynomial_kernel(random_kernel(3, 6, 3, 0.2, false, 3));
-  const Eigen::Vector3d offset(1, -2, 5), scale(0.1, 3, 40);
-  const PolynomialKernel other = change_units(kernel, offset, scale);
+  const Eigen::Vector3d offset(1, -2, 5), scale(0.1, 3, 40), rate = scale / 4;
+  const PolynomialKernel other = change_units(kernel, offset, scale, rate);
   Stream stream(3, Purpose::initial_state, 0);
   const Vector v = random_vector(3, stream);
   const Vector u = offset + scale.cwiseProduct(v);
   const Moments in_v = exact_moments(kernel, v), in_u = exact_moments(other, u);
-  EXPECT_LT((in_u.mean - scale.cwiseProduct(in_v.mean)).norm(), 1e-12 * in_u.mean.norm());
-  EXPECT_LT((in_u.sd() - scale.cwiseProduct(in_v.sd())).norm(), 1e-12 * in_u.sd().norm());
+  EXPECT_LT((in_u.mean - rate.cwiseProduct(in_v.mean)).norm(), 1e-12 * in_u.mean.norm());
+  EXPECT_LT((in_u.sd() - rate.cwiseProduct(in_v.sd())).norm(), 1e-12 * in_u.sd().norm());
 }
 
 TEST(PolynomialKernelTest, OtherNetworksAreNotTakenForOne) {

@@ -12,9 +12,10 @@ namespace {
 
 TEST(EquationsTest, TermsEqualEnumerationOfAllMasksInTheUsersUnits) {
   Model model = make_model(random_kernel(2, 6, 2, 0.3, false, 1));
-  model.scaling = {Eigen::Vector2d(1, -2), Eigen::Vector2d(0.5, 3)};
+  model.scaling = {Eigen::Vector2d(1, -2), Eigen::Vector2d(0.5, 3), 0.25};
   const auto kernel = *polynomial_kernel(model.network);
-  const KernelExpansion user = expand(change_units(kernel, model.scaling.offset, model.scaling.scale));
+  const KernelExpansion user = expand(change_units(kernel, model.scaling.offset, model.scaling.scale,
+                                                   model.scaling.rate()));
   Matrix mean = Matrix::Zero(2, 6), second = mean, nonzero = mean;
   for_each_mask(kernel, [&](const Vector& d, double weight) {
     const Matrix c = masked_field(user, d).coefficients;

@@ -55,8 +55,7 @@ TEST(PosteriorTest, MeanFieldAndPointEstimateDifferUnlessRescaledAtDegreeOne) {
   const DropoutPosterior plain(random_kernel(3, 10, 2, 0.25, false, 1));
   EXPECT_GT((value(plain.mean_field(), u) - value(plain.point_field(), u)).norm(), 0.01);
   EXPECT_LT((value(plain.mean_field(), u) - plain.moments(u).mean).norm(), 1e-12);
-  // E(d/q)^p = q^{1-p}: one for p = 1. The point estimate keeps the unit unscaled, so then the two
-  // coincide after division by q.
+  // E(d/q)^p = q^{1-p}, which is 1 for p = 1: rescaling makes the two coincide there.
   const Network linear = random_kernel(3, 10, 1, 0.25, true, 1);
   const DropoutPosterior rescaled(linear);
   Matrix all_kept = evaluate(linear, u.transpose());
@@ -80,15 +79,19 @@ TEST(PosteriorTest, WithoutDropoutAllDrawsAreTheMeanField) {
 }
 
 TEST(PosteriorTest, GeneralNetworksHaveMomentsToo) {
+  // One hidden layer: f = b + Σ_j W_j σ(d_j z_j), σ(0) = 0 for tanh, so E f = b + q Σ W σ(z) and
+  // Var f_o = q r Σ W_oj² σ(z_j)².
   const Network network = make_network(2, {{12, Activation::tanh, 1, 0.3, false}}, 2, 4);
   const DropoutPosterior posterior(network);
   const Vector u = Eigen::Vector2d(1, -1);
-  const Moments m = posterior.moments(u), other = sampled_moments(posterior, u, 4000, 9);
+  const Vector a = (network.layers[0].weights * u).array().tanh();
+  const Vector mean = 0.7 * network.layers[1].weights * a;
+  const Vector variance = 0.21 * network.layers[1].weights.cwiseAbs2() * a.cwiseAbs2();
+  const Moments m = posterior.moments(u);
   for (int i = 0; i < 2; ++i) {
-    const double se = std::sqrt(m.covariance(i, i) * (1.0 / 1000 + 1.0 / 4000));
-    EXPECT_NEAR(m.mean[i], other.mean[i], 5 * se);
-    EXPECT_NEAR(value(posterior.mean_field(), u)[i], other.mean[i],
-                5 * std::sqrt(m.covariance(i, i) * (1.0 / 256 + 1.0 / 4000)));
+    EXPECT_NEAR(m.mean[i], mean[i], 5 * std::sqrt(variance[i] / 1000));
+    EXPECT_NEAR(m.covariance(i, i), variance[i], 5 * variance[i] * std::sqrt(2.0 / 1000));
+    EXPECT_NEAR(value(posterior.mean_field(), u)[i], m.mean[i], 1e-12);
   }
 }
 

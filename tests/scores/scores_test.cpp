@@ -98,6 +98,32 @@ TEST(ScoresTest, OnlyCommonTimesCount) {
   EXPECT_THROW(score(e.forecast, e.truth, {}), Error);
 }
 
+TEST(ScoresTest, LateTimesPairTheRightRows) {
+  // Seconds since 1970: a tolerance relative to the time would span several rows.
+  Example e = example(0);
+  const Scores early = score(e.forecast, e.truth, {});
+  for (double& t : e.forecast.times) t = 1.7e9 + std::round(10 * t) / 10;
+  for (double& t : e.truth.trajectories[0].times) t = 1.7e9 + std::round(10 * t) / 10;
+  const Scores late = score(e.forecast, e.truth, {});
+  EXPECT_EQ(late.points, early.points);
+  EXPECT_EQ(late.rmse.all, 0);
+}
+
+TEST(ScoresTest, AConstantTruthDoesNotSpoilTheRest) {
+  Example e = example(2);
+  Forecast two = e.forecast;
+  two.variables = {"x", "other"};
+  for (Matrix* m : {&two.mean, &two.sd, &two.lower, &two.upper}) m->conservativeResize(101, 2);
+  two.mean.col(1).setConstant(-1 + 7e-5);
+  two.sd.col(1).setConstant(1e-3);
+  two.lower.col(1) = two.mean.col(1) - 1.96 * two.sd.col(1);
+  two.upper.col(1) = two.mean.col(1) + 1.96 * two.sd.col(1);
+  const Scores one = score(e.forecast, e.truth, {}), both = score(two, e.truth, {});
+  EXPECT_TRUE(std::isnan(both.nrmse.variables[1]));
+  EXPECT_NEAR(both.nrmse.all, one.nrmse.all, 1e-12);
+  EXPECT_EQ(both.vpt_time, one.vpt_time);
+}
+
 TEST(ScoresTest, BeyondTheCertifiedTimeIsRefused) {
   Example e = example(2);
   e.truth.certified_until = 8;
@@ -114,8 +140,10 @@ TEST(ScoresTest, MismatchesAreRefused) {
   e.truth.trajectories.push_back(e.truth.trajectories[0]);
   e.truth.trajectories[0].id = "a";
   e.truth.trajectories[1].id = "b";
-  EXPECT_THROW(score(e.forecast, e.truth, {}), Error);
-  EXPECT_NO_THROW(score(e.forecast, e.truth, {.trajectory = "b"}));
+  e.truth.trajectories[0].states.setConstant(7);
+  EXPECT_EQ(score(e.forecast, e.truth, {}).rmse.all,
+            score(e.forecast, e.truth, {.trajectory = "b"}).rmse.all);  // the last by default
+  EXPECT_THROW(score(e.forecast, e.truth, {.trajectory = "c"}), Error);
   EXPECT_THROW(score(e.forecast, e.truth, {.threshold = 0, .trajectory = "b"}), Error);
 }
 

@@ -16,12 +16,13 @@ namespace odecast {
 namespace {
 
 const std::vector<double> kTen = {10.0};
+const SolverOptions kRecord = {.record_steps = true};
 
 TEST(ConformanceTest, LinearDecayTakesSciPysSteps) {
   const VectorField f(3, [](double, const double* u, double* d) {
     for (int i = 0; i < 3; ++i) d[i] = -0.5 * u[i];
   });
-  const Solution s = solve(f, 0, Eigen::Vector3d(2, 4, 8), kTen, {});
+  const Solution s = solve(f, 0, Eigen::Vector3d(2, 4, 8), kTen, kRecord);
   const double expected[] = {0,          0.11487653, 1.26364188, 3.06061781,
                              4.81611105, 6.57445806, 8.33328988, 10};
   ASSERT_EQ(s.step_times.size(), 8u);
@@ -31,7 +32,7 @@ TEST(ConformanceTest, LinearDecayTakesSciPysSteps) {
 
 TEST(ConformanceTest, SprottBTakesSciPysSteps) {
   const VectorField f = find_system("SprottB").field;
-  const Solution a = solve(f, 0, Vector::Constant(3, 1), kTen, {});
+  const Solution a = solve(f, 0, Vector::Constant(3, 1), kTen, kRecord);
   EXPECT_NEAR(a.end_state[0], 1.3606194093073, 1e-12);
   EXPECT_NEAR(a.end_state[1], 0.9702763477777, 1e-12);
   EXPECT_NEAR(a.end_state[2], -1.3336445479607, 1e-12);
@@ -105,7 +106,7 @@ TEST(ConformanceTest, MirroredStartsGiveMirroredBits) {
   for (int k = 0; k < 200; ++k) {
     const Eigen::Vector3d u(stream.normal(), stream.normal(), stream.normal());
     const Eigen::Vector3d mirrored(-u[0], -u[1], u[2]);
-    const Solution a = solve(f, 0, u, times, {}), b = solve(f, 0, mirrored, times, {});
+    const Solution a = solve(f, 0, u, times, kRecord), b = solve(f, 0, mirrored, times, kRecord);
     ASSERT_EQ(a.step_times, b.step_times);
     ASSERT_EQ(a.states.col(0), -b.states.col(0));
     ASSERT_EQ(a.states.col(1), -b.states.col(1));
@@ -162,6 +163,16 @@ TEST(ConformanceTest, APoleIsABlowUpAtItsTime) {
   EXPECT_NEAR(s.states(0, 0), 2, 1e-2);
   options.bound = 1e300;
   EXPECT_EQ(solve(f, 0, Vector::Ones(1), times, options).status, SolveStatus::step_too_small);
+}
+
+TEST(ConformanceTest, TooManyStepsEndsWithTheStateOfItsTime) {
+  const VectorField f(1, [](double, const double* u, double* d) { d[0] = -u[0]; });
+  SolverOptions options;
+  options.max_steps = 3;
+  const Solution s = solve(f, 0, Vector::Ones(1), kTen, options);
+  EXPECT_EQ(s.status, SolveStatus::too_many_steps);
+  EXPECT_GT(s.reached, 0);
+  EXPECT_NEAR(s.end_state[0], std::exp(-s.reached), 1e-3);
 }
 
 TEST(ConformanceTest, OptionsOutOfRangeAreRefused) {

@@ -16,11 +16,12 @@ inline Model make_model(Network network) {
   m.last_state = Vector::LinSpaced(n, 0.5, 1);
   m.step = 0.1;
   m.data_scale = 1;
+  m.size = Vector::Ones(n);
   m.training = {"adam", "forward", "schedule_done", "test", 1, 2, 10, 1, 5, 1.25, 3};
   return m;
 }
 
-/// du/dt = -u + (small polynomial), as a polynomial kernel of degree p = 1 … with dropout: bounded.
+/// du/dt = -u through two units of degree 1 per variable, each with half of it.
 inline Model decaying_model(int n, double dropout) {
   // W2 W1 = -(identity) shared by 2n units of degree 1.
   const int k = 2 * n;

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "odecast/core/observer.hpp"
+#include "odecast/network/network.hpp"
+#include "odecast/training/factor.hpp"
+
+namespace odecast {
+
+/// The expected dropout objective of a polynomial kernel, from the factor of its rows. With P the
+/// matrix of the expanded powers (column j: (w_j·u + b_j)^p), S = R_Φ P, and r_0 the column of R_Φ
+/// that belongs to the constant:
+///   N J = |q S W2ᵀ + r_0 B2ᵀ - R_g|² + |R_rest|² + q r Σ_j |W2_j|² |S_j|²
+/// Squared norms of columns of R are sums over rows; R_rest is what no polynomial can reach.
+/// With E the first bracket:
+///   N/2 ∂W2 = q Eᵀ S + q r W2 diag|S_j|²,   N/2 ∂B2 = Eᵀ r_0,
+///   N/2 ∂S  = q E W2 + q r S diag|W2_j|²,   ∂P = R_Φᵀ ∂S,
+///   ∂b_j = p Σ_m e_m ∂P_mj,   ∂w_ij = p Σ_m e_m ∂P_{m·u_i, j},   e = coefficients of (w_j·u + b_j)^{p-1}.
+class ExactObjective {
+ public:
+  ExactObjective(const RowFactor& factor, int units, double dropout);
+
+  /// J at θ = (W1, B1, W2, B2), in the order of parameters(); writes the gradient. Allocates nothing.
+  double operator()(const Vector& theta, Vector& gradient);
+  /// J with output o weighted by w_o.
+  double weighted(const Vector& theta, const Vector& weights);
+  /// The smallest mean squared error any polynomial of the degree has: J cannot be below.
+  double floor() const { return rest_.sum() / weight_; }
+
+ private:
+  void expand(const double* theta);
+
+  const MonomialBasis basis_;
+  int n_, k_, outputs_, degree_;
+  double q_, r_, weight_;
+  Eigen::MatrixXd R_, Rg_;                    // F × F upper, F × outputs
+  Vector rest_;                               // |R_rest|² per output
+  std::vector<double> multinomial_, multinomial_below_;
+  std::vector<int> product_;                  // monomial m of degree < p times variable i
+  int below_;                                 // how many monomials have degree < p
+  std::vector<int> degree_of_;
+  Eigen::MatrixXd P_, S_, E_, dS_, dP_, phi_; // work space
+  Vector S_norm_, W2_norm_, b_power_;
+};
+
+struct ExactOptions {
+  /// Starting points, each a Glorot-uniform draw of its own seed: seed, seed + 1, …
+  int starts = 8;
+  int max_iterations = 10'000;
+  double gradient_tolerance = 1e-7;
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+
+struct ExactSummary {
+  bool converged = false;
+  std::string reason;
+  bool least_squares = false;  ///< r = 0: solved directly
+  long iterations = 0;         ///< of all starts
+  double objective = 0;        ///< in the units of the rows
+  /// Distinct minima found, best first, and how many starts ended in each.
+  struct Minimum {
+    double objective;
+    int count;
+  };
+  std::vector<Minimum> minima;
+  std::vector<std::uint64_t> seeds;
+  double seconds = 0;
+};
+
+/// Trains a polynomial-kernel network in place on the factor of its rows. At dropout 0 with at least
+/// as many units as monomials it is a least-squares problem and solved as such.
+ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactOptions& options,
+                         const Observer& observer);
+
+}  // namespace odecast
