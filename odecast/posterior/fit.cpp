@@ -83,13 +83,9 @@ void run_exact(Model& model, const DerivativeRows& rows, const FitOptions& o, Fi
   summary.seeds = exact.seeds;
   model.training.iterations = exact.iterations;
   if (!summary.usable) return;
-  // In the user's units, from the factor: the kernel's W2 carries the scale of the mask.
   const auto kernel = *polynomial_kernel(model.network);
-  Network plain = model.network;
-  plain.layers[1].weights = kernel.W2;
   ExactObjective objective(factor, kernel.units(), kernel.dropout);
-  model.training.objective =
-      objective.weighted(parameters(plain), model.scaling.rate().cwiseAbs2());
+  model.training.objective = objective.weighted(kernel, model.scaling.rate().cwiseAbs2());
 }
 
 void run_schedule(Model& model, const DerivativeRows& rows, const FitOptions& o, Trainer trainer,

@@ -11,6 +11,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
+#include "odecast/core/random.hpp"
 #include "odecast/training/lbfgs.hpp"
 
 namespace odecast {
@@ -86,75 +87,80 @@ ExactObjective::ExactObjective(const RowFactor& factor, int units, double dropou
     }
   }
   P_.resize(F, k_);
-  S_ = dS_ = dP_ = phi_ = P_;
+  S_ = dS_ = dP_ = phi_ = unit_ = P_;
   E_.resize(F, outputs_);
-  S_norm_.resize(k_);
-  W2_norm_.resize(k_);
+  A_.resize(k_, k_);
+  readout_.resize(k_, outputs_);
+  W2_.resize(outputs_, k_);
+  B2_.resize(outputs_);
+  length_.resize(k_);
   b_power_.resize(degree_ + 1);
+  cholesky_ = Eigen::LLT<Eigen::MatrixXd>(k_);
 }
 
-void ExactObjective::expand(const double* theta) {
+void ExactObjective::expand(const double* W1, const double* B1) {
   const int F = basis_.size();
-  const double* b = theta + k_ * n_;
   for (int j = 0; j < k_; ++j) {
     double *phi = phi_.col(j).data(), *column = P_.col(j).data();
-    basis_.evaluate(theta + j * n_, phi);
+    basis_.evaluate(W1 + j * n_, phi);
     b_power_[0] = 1;
-    for (int i = 1; i <= degree_; ++i) b_power_[i] = b_power_[i - 1] * b[j];
+    for (int i = 1; i <= degree_; ++i) b_power_[i] = b_power_[i - 1] * B1[j];
     for (int m = 0; m < F; ++m)
       column[m] = multinomial_[static_cast<std::size_t>(m)] * phi[m] *
                   b_power_[degree_ - degree_of_[static_cast<std::size_t>(m)]];
   }
   S_.noalias() = R_.triangularView<Eigen::Upper>() * P_;
-  S_norm_ = S_.colwise().squaredNorm();
+  length_ = S_.colwise().norm();
 }
 
-double ExactObjective::weighted(const Vector& theta, const Vector& weights) {
-  expand(theta.data());
-  const Eigen::Map<const Matrix> W2(theta.data() + k_ * n_ + k_, outputs_, k_);
-  const Eigen::Map<const Vector> B2(theta.data() + k_ * n_ + k_ + outputs_ * k_, outputs_);
-  E_.noalias() = q_ * S_ * W2.transpose() - Rg_;
-  E_.noalias() += R_.col(0) * B2.transpose();
+double ExactObjective::weighted(const PolynomialKernel& kernel, const Vector& weights) {
+  expand(kernel.W1.data(), kernel.B1.data());
+  E_.noalias() = q_ * S_ * kernel.W2.transpose() - Rg_;
+  E_.noalias() += R_.col(0) * kernel.B2.transpose();
   double sum = 0;
   for (int o = 0; o < outputs_; ++o)
     sum += weights[o] * (E_.col(o).squaredNorm() + rest_[o] +
-                         q_ * r_ * W2.row(o).cwiseAbs2().dot(S_norm_));
+                         q_ * r_ * kernel.W2.row(o).cwiseAbs2().dot(length_.cwiseAbs2()));
   return sum / weight_;
 }
 
 double ExactObjective::operator()(const Vector& theta, Vector& gradient) {
-  expand(theta.data());
-  const Eigen::Index w2 = k_ * n_ + k_, b2 = w2 + outputs_ * k_;
-  const Eigen::Map<const Matrix> W2(theta.data() + w2, outputs_, k_);
-  const Eigen::Map<const Vector> B2(theta.data() + b2, outputs_);
-  const double scale = 2 / weight_;
+  const double* B1 = theta.data() + k_ * n_;
+  expand(theta.data(), B1);
+  const Eigen::Index rows = S_.rows() - 1;
 
-  E_.noalias() = S_.lazyProduct(W2.transpose());
-  E_ *= q_;
-  E_ -= Rg_;
-  for (int o = 0; o < outputs_; ++o) E_.col(o) += B2[o] * R_.col(0);
-  W2_norm_ = W2.colwise().squaredNorm();
-  const double value =
-      (E_.squaredNorm() + rest_.sum() + q_ * r_ * W2_norm_.dot(S_norm_)) / weight_;
-
-  Eigen::Map<Matrix> dW2(gradient.data() + w2, outputs_, k_);
-  dW2.noalias() = E_.transpose().lazyProduct(S_);
-  dW2 = scale * (q_ * dW2 + q_ * r_ * (W2 * S_norm_.asDiagonal()));
-  for (int o = 0; o < outputs_; ++o) gradient[b2 + o] = scale * E_.col(o).dot(R_.col(0));
-
-  dS_.noalias() = E_.lazyProduct(W2);
+  // The best read-out, for columns of length 1: Ŵ2_j = |S_j| W2_j.
   for (int j = 0; j < k_; ++j)
-    dS_.col(j) = scale * (q_ * dS_.col(j) + q_ * r_ * W2_norm_[j] * S_.col(j));
+    unit_.col(j) = S_.col(j) / (length_[j] > 0 ? length_[j] : 1);
+  A_.setZero();
+  A_.diagonal().setConstant(q_ * r_);
+  A_.selfadjointView<Eigen::Lower>().rankUpdate(unit_.bottomRows(rows).transpose(), q_ * q_);
+  cholesky_.compute(A_);
+  readout_.noalias() = q_ * unit_.bottomRows(rows).transpose() * Rg_.bottomRows(rows);
+  cholesky_.solveInPlace(readout_);
+
+  // E, its first row zero, and J.
+  E_.row(0).setZero();
+  E_.bottomRows(rows).noalias() = q_ * unit_.bottomRows(rows) * readout_;
+  E_.bottomRows(rows) -= Rg_.bottomRows(rows);
+  const double value =
+      (E_.squaredNorm() + rest_.sum() + q_ * r_ * readout_.squaredNorm()) / weight_;
+  for (int j = 0; j < k_; ++j)
+    W2_.col(j) = readout_.row(j).transpose() / (length_[j] > 0 ? length_[j] : 1);
+  B2_ = (Rg_.row(0) - q_ * S_.row(0) * W2_.transpose()).transpose() / R_(0, 0);
+
+  dS_.noalias() = E_ * W2_;
+  for (int j = 0; j < k_; ++j)
+    dS_.col(j) = (2 / weight_) * (q_ * dS_.col(j) + q_ * r_ * W2_.col(j).squaredNorm() * S_.col(j));
   dP_.noalias() = R_.transpose().triangularView<Eigen::Lower>() * dS_;
 
-  const double* b = theta.data() + k_ * n_;
   for (int j = 0; j < k_; ++j) {
     const double *phi = phi_.col(j).data(), *dP = dP_.col(j).data();
     double* dw = gradient.data() + j * n_;
     for (int i = 0; i < n_; ++i) dw[i] = 0;
     double db = 0;
     b_power_[0] = 1;
-    for (int i = 1; i < degree_; ++i) b_power_[i] = b_power_[i - 1] * b[j];
+    for (int i = 1; i < degree_; ++i) b_power_[i] = b_power_[i - 1] * B1[j];
     for (int m = 0; m < below_; ++m) {
       const double e = degree_ * multinomial_below_[static_cast<std::size_t>(m)] * phi[m] *
                        b_power_[degree_ - 1 - degree_of_[static_cast<std::size_t>(m)]];
@@ -203,16 +209,17 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
         length.cwiseInverse().asDiagonal() * solver.solve(triangle.topRightCorner(F, outputs));
     set_polynomial(network, basis, C.transpose());
     summary.least_squares = summary.converged = true;
-    summary.objective = objective.floor();
-    Vector ignored(parameter_count(network));
-    summary.objective = objective(parameters(network), ignored);
+    summary.objective =
+        objective.weighted(*polynomial_kernel(network), Vector::Ones(outputs));
     summary.minima = {{summary.objective, 1}};
     summary.reason = fmt::format("least squares, solved directly (rank {} of {})", solver.rank(), F);
     return finish();
   }
 
   struct Start {
-    Vector theta;
+    Vector theta;  // W1, B1
+    Matrix W2;
+    Vector B2;
     LbfgsResult result;
   };
   std::vector<Start> starts(static_cast<std::size_t>(options.starts));
@@ -222,12 +229,18 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
       [&](std::size_t s) {
         Start& start = starts[s];
         ExactObjective own = objective;
-        start.theta = parameters(make_network(
-            n, {{k, Activation::power, p, hidden.dropout, false}}, outputs, summary.seeds[s]));
+        // Biases are drawn too: from zero they would have zero slope at even degrees.
+        start.theta.resize(static_cast<Eigen::Index>(k) * n + k);
+        Stream stream(summary.seeds[s], Purpose::initial_weights, 0);
+        for (auto& x : start.theta) x = 2 * stream.uniform() - 1;
         start.result = minimise(
             [&](const Vector& theta, Vector& gradient) { return own(theta, gradient); }, start.theta,
             {.max_iterations = options.max_iterations,
              .gradient_tolerance = options.gradient_tolerance});
+        Vector ignored(start.theta.size());
+        own(start.theta, ignored);
+        start.W2 = own.W2();
+        start.B2 = own.B2();
       },
       [&](std::size_t begun) {
         observer("training", static_cast<double>(begun) / static_cast<double>(starts.size()));
@@ -255,8 +268,10 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
       summary.converged ? "converged" : "did not converge", summary.minima.front().count,
       starts.size(), summary.minima.size(), summary.minima.size() == 1 ? "um" : "a",
       best.result.gradient);
-  set_parameters(network, best.theta);
-  network.layers[1].weights /= mask_scale;  // the kernel's W2 carries the scale of the mask
+  hidden.weights = Eigen::Map<const Matrix>(best.theta.data(), k, n);
+  hidden.biases = best.theta.tail(k);
+  network.layers[1].weights = best.W2 / mask_scale;  // the kernel's W2 carries the scale of the mask
+  network.layers[1].biases = best.B2;
   return finish();
 }
 

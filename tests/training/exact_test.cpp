@@ -80,22 +80,36 @@ TEST(ExactTest, WeightsCountRowsSeveralTimes) {
 
 TEST(ExactTest, ObjectiveAndGradientEqualTheSumsOverRows) {
   Stream stream(4, Purpose::initial_state, 0);
-  for (int trial = 0; trial < 60; ++trial) {
+  for (int trial = 0; trial < 100; ++trial) {
     const int n = 1 + static_cast<int>(stream.bits() % 4), k = 1 + static_cast<int>(stream.bits() % 12);
     const int degree = 1 + static_cast<int>(stream.bits() % 4);
-    const double rate = 0.9 * stream.uniform();
+    const double rate = 0.01 + 0.9 * stream.uniform();
     const DerivativeRows rows = random_rows(5 + static_cast<int>(stream.bits() % 100), n, stream.bits());
-    const Network network = random_kernel(n, k, degree, rate, false, stream.bits());
+    PolynomialKernel kernel = *polynomial_kernel(random_kernel(n, k, degree, rate, false, stream.bits()));
     ExactObjective objective(factor_of(rows, degree), k, rate);
-    const LossGradient direct = expected_objective_gradient(*polynomial_kernel(network), rows);
-    Vector gradient(direct.gradient.size());
-    EXPECT_NEAR(objective(parameters(network), gradient), direct.loss, 1e-11 * direct.loss);
-    EXPECT_LT((gradient - direct.gradient).norm(), 1e-10 * (direct.gradient.norm() + direct.loss))
-        << n << ' ' << k << ' ' << degree << ' ' << rate;
+    const std::string name = std::to_string(n) + " " + std::to_string(k) + " " +
+                             std::to_string(degree) + " " + std::to_string(rate);
+
     const Vector weights = random_vector(n, stream).cwiseAbs2();
-    EXPECT_NEAR(objective.weighted(parameters(network), weights),
-                expected_objective(*polynomial_kernel(network), rows, weights),
-                1e-11 * direct.loss * (1 + weights.maxCoeff()));
+    const double direct = expected_objective(kernel, rows, weights);
+    EXPECT_NEAR(objective.weighted(kernel, weights), direct, 1e-11 * direct) << name;
+
+    // At the best read-out the sums over rows give the same value, the same gradient with respect
+    // to the hidden layer, and none with respect to the read-out; any other read-out is worse.
+    Vector theta(k * n + k), gradient(theta.size());
+    theta << Eigen::Map<const Vector>(kernel.W1.data(), k * n), kernel.B1;
+    const double other = expected_objective(kernel, rows, Vector::Ones(n));
+    const double value = objective(theta, gradient);
+    EXPECT_LE(value, other * (1 + 1e-12)) << name;
+    kernel.W2 = objective.W2();
+    kernel.B2 = objective.B2();
+    const LossGradient best = expected_objective_gradient(kernel, rows);
+    EXPECT_NEAR(value, best.loss, 1e-10 * best.loss) << name;
+    EXPECT_LT((gradient - best.gradient.head(theta.size())).norm(),
+              1e-9 * (gradient.norm() + best.loss)) << name;
+    EXPECT_LT(best.gradient.tail(n * k + n).cwiseProduct(
+                  (Vector(n * k + n) << Eigen::Map<const Vector>(kernel.W2.data(), n * k), kernel.B2)
+                      .finished()).norm(), 1e-9 * best.loss) << name;
   }
 }
 
