@@ -31,6 +31,7 @@ ForecastOptions read_options(const Arguments& a) {
   o.mask = a.text("--mask-change") == "step"   ? MaskChange::step
            : a.text("--mask-change") == "call" ? MaskChange::call
                                                : MaskChange::never;
+  o.masks = a.text("--masks") == "enumerated" ? MaskSource::enumerated : MaskSource::sampled;
   o.transition_noise = a.given("--transition-noise");
   o.solver.method = a.text("--method") == "rk4"     ? Method::rk4
                     : a.text("--method") == "euler" ? Method::euler
@@ -101,7 +102,9 @@ int run(const Arguments& a) {
   needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
   needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
   needs(a, {"--time", "--id", "--trajectory"}, a.given("--at"), "--at");
-  needs(a, {"--draws", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
+  const bool enumerated = options.masks == MaskSource::enumerated;
+  needs(a, {"--draws", "--seed"}, !enumerated, "--masks sampled");
+  needs(a, {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
             "--init-sd", "--attempts", "--seed"},
         a.text("--field") == "draws", "--field draws");
   if (fixed)
@@ -127,6 +130,8 @@ int run(const Arguments& a) {
         {"draws", f.draws},
         {"kept", f.kept},
         {"discarded", f.discarded},
+        {"discard_probability", f.discard_probability},
+        {"integrated", f.integrated},
         {"first_blow_up",
          f.blow_up_times.empty() ? nlohmann::ordered_json(nullptr)
                                  : nlohmann::ordered_json(first_blow_up)},
@@ -139,11 +144,10 @@ int run(const Arguments& a) {
     say(a, fmt::format("Forecast from t = {:.6g} to {:.6g} in {:.3f} s, written to {}",
                        f.times.front(), f.times.back(), f.seconds, output));
     const bool discard = options.blow_up == BlowUp::discard;
-    say(a, fmt::format("{} trajectories {}; {} blew up{} ({:.1f} %{}).", f.kept,
-                       discard ? "kept" : "drawn", f.discarded,
-                       discard ? " and were replaced" : " and count until then",
-                       100.0 * static_cast<double>(f.discarded) /
-                           static_cast<double>(f.kept + (discard ? f.discarded : 0)),
+    const char* fate = !discard ? " and count until then" : complete && !enumerated ? " and were replaced" : "";
+    say(a, fmt::format("{} {} {}; {} blew up{} ({:.1f} %{}).", f.kept,
+                       enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
+                       f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
   }
   if (!complete) {
@@ -178,6 +182,7 @@ Command forecast_command() {
           in_file[1],
           {"--trajectory", "ID", "which one of that file (default: the one the model continues)", ""},
           {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
+          {"--masks", "WHICH", "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 hidden units)", "sampled", 0, {"sampled", "enumerated"}},
           {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},
           {"--bands", "WHICH", "mean ± c sd (the paper), quantiles, or both", "both", 0, {"both", "sd", "quantiles"}},
           {"--blow-up", "RULE", "discard: a run that blows up is replaced (the paper; looks\nahead); until: it counts up to that time", "discard", 0, {"discard", "until"}},

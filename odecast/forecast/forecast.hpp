@@ -23,6 +23,8 @@ enum class BlowUp {
   until,
 };
 
+enum class MaskSource { sampled, enumerated };
+
 struct ForecastOptions {
   /// Start, in the user's units. Without it the forecast continues from the last observation.
   std::optional<Vector> init = {};
@@ -37,6 +39,9 @@ struct ForecastOptions {
   double level = 0.95;
   Bands bands = Bands::both;
   BlowUp blow_up = BlowUp::discard;
+  /// `enumerated` integrates every field of a finite posterior once, with its probability: no seed
+  /// and no Monte Carlo error. `draws` then has no meaning. The start must be a point.
+  MaskSource masks = MaskSource::sampled;
   /// When the model's own posterior draws its masks anew.
   MaskChange mask = MaskChange::never;
   /// Adds ε ~ N(0, h^m) to the state at every output time, h the spacing of the output times and m
@@ -64,14 +69,17 @@ struct Forecast {
   Matrix mean, sd;
   Matrix lower, upper;                 ///< mean ± c sd; empty unless asked for
   Matrix q_lower, q_median, q_upper;   ///< quantiles; empty unless asked for
-  std::vector<double> alive;           ///< fraction of the draws that reach each time
+  /// 1 - P(blow-up by that time), over all trajectories tried, the discarded ones too.
+  std::vector<double> alive;
   double level = 0.95;
 
   ForecastStatus status = ForecastStatus::complete;
   std::string reason;
-  long draws = 0;      ///< asked for
+  long draws = 0;      ///< asked for; the number of fields when enumerated
   long kept = 0;       ///< that count
   long discarded = 0;  ///< that blew up: not counted, or counted until then
+  long integrated = 0; ///< distinct trajectories; equal masks are integrated once
+  double discard_probability = 0;     ///< weight of the discarded among all that were tried
   std::vector<double> blow_up_times;  ///< of the discarded, in draw order
   double seconds = 0;
 };

@@ -10,19 +10,24 @@ RunningMoments::RunningMoments(int variables, int times)
     : variables_(variables),
       times_(times),
       counts_(static_cast<std::size_t>(times)),
+      share_(static_cast<std::size_t>(times)),
       means_(static_cast<std::size_t>(variables) * static_cast<std::size_t>(times)),
       squares_(means_.size()) {}
 
-void RunningMoments::add(const double* states, int outputs) {
+void RunningMoments::add(const double* states, int outputs, double weight) {
   assert(outputs <= times_);
-  for (int t = 0; t < outputs; ++t) counts_[static_cast<std::size_t>(t)] += 1;
+  for (int t = 0; t < outputs; ++t) {
+    counts_[static_cast<std::size_t>(t)] += weight;
+    share_[static_cast<std::size_t>(t)] = weight / counts_[static_cast<std::size_t>(t)];
+  }
+  const double* share = share_.data();
   for (int v = 0; v < variables_; ++v) {
     const double* x = states + at(v, 0);
     double *mean = means_.data() + at(v, 0), *square = squares_.data() + at(v, 0);
     for (int t = 0; t < outputs; ++t) {
       const double delta = x[t] - mean[t];
-      mean[t] += delta / counts_[static_cast<std::size_t>(t)];
-      square[t] += delta * (x[t] - mean[t]);
+      mean[t] += delta * share[t];
+      square[t] += weight * delta * (x[t] - mean[t]);
     }
   }
 }
@@ -47,6 +52,10 @@ double RunningMoments::sd(int variable, int time) const {
   const double n = count(time);
   if (n < 2) return std::numeric_limits<double>::quiet_NaN();
   return std::sqrt(squares_[at(variable, time)] / (n - 1));
+}
+
+double RunningMoments::exact_sd(int variable, int time) const {
+  return std::sqrt(squares_[at(variable, time)] / count(time));
 }
 
 }  // namespace odecast

@@ -64,6 +64,42 @@ VectorField DropoutPosterior::draw(std::uint64_t seed, std::uint64_t index) cons
                      [fresh](std::uint64_t accepted) { fresh->redraw(accepted); });
 }
 
+std::uint64_t DropoutPosterior::atoms() const {
+  Eigen::Index units = 0;
+  for (const Layer& layer : network_.layers)
+    if (layer.dropout > 0) units += layer.biases.size();
+  return units <= 20 && change_ == MaskChange::never ? std::uint64_t{1} << units : 0;
+}
+
+VectorField DropoutPosterior::atom_field(std::uint64_t atom) const {
+  Masks masks;
+  for (const Layer& layer : network_.layers) {
+    masks.emplace_back();
+    if (layer.dropout == 0) continue;
+    masks.back().resize(1, layer.biases.size());
+    for (Eigen::Index j = 0; j < layer.biases.size(); ++j, atom >>= 1)
+      masks.back()(0, j) = static_cast<double>(atom & 1);
+  }
+  return masked(masks);
+}
+
+double DropoutPosterior::atom_weight(std::uint64_t atom) const {
+  double weight = 1;
+  for (const Layer& layer : network_.layers)
+    if (layer.dropout > 0)
+      for (Eigen::Index j = 0; j < layer.biases.size(); ++j, atom >>= 1)
+        weight *= atom & 1 ? layer.keep() : layer.dropout;
+  return weight;
+}
+
+std::uint64_t DropoutPosterior::atom_of_draw(std::uint64_t seed, std::uint64_t index) const {
+  std::uint64_t atom = 0, bit = 1;
+  for (const Matrix& mask : sample_mask(network_, seed, Purpose::forecast_mask, index))
+    for (Eigen::Index j = 0; j < mask.cols(); ++j, bit <<= 1)
+      if (mask(0, j) != 0) atom |= bit;
+  return atom;
+}
+
 VectorField DropoutPosterior::mean_field() const {
   if (kernel_)
     return VectorField(masked_field(*expansion_, Vector::Constant(kernel_->units(), kernel_->keep())));

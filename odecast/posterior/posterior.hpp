@@ -19,6 +19,15 @@ class Posterior {
   virtual VectorField mean_field() const = 0;
   /// Mean and covariance of du/dt at u over the draws.
   virtual Moments moments(const Vector& u) const = 0;
+
+  /// A posterior over finitely many fields can be enumerated. How many there are; 0 for one that
+  /// cannot be, because they are more than 2^20 or not finitely many.
+  virtual std::uint64_t atoms() const = 0;
+  /// Field number `atom`, and its probability.
+  virtual VectorField atom_field(std::uint64_t atom) const = 0;
+  virtual double atom_weight(std::uint64_t atom) const = 0;
+  /// Which of them draw(seed, index) is.
+  virtual std::uint64_t atom_of_draw(std::uint64_t seed, std::uint64_t index) const = 0;
 };
 
 /// The same from K draws (paper eqs. sampleMuWGauss, sampleSigWGauss; divisor K - 1).

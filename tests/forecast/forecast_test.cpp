@@ -152,6 +152,123 @@ TEST(ForecastTest, KeepingExactlyWhatIsNeededEqualsGoingOneByOne) {
   EXPECT_NEAR(f.mean(4, 0), mean / 300, 1e-12);
 }
 
+/// A model of Sprott-B-like size whose draws spread, cross and sometimes blow up.
+Model mixed_model(double rate) {
+  Model model = make_model(random_kernel(2, 7, 2, rate, false, 12));
+  for (Layer& layer : model.network.layers) layer.weights *= 0.8;
+  return model;
+}
+
+TEST(ForecastTest, EnumeratedEqualsAMillionDraws) {
+  for (const double rate : {0.1, 0.4}) {
+    const Model model = mixed_model(rate);
+    ForecastOptions o;
+    o.init = Eigen::Vector2d(0.5, -0.5);
+    o.times = regular_times(0, 3, 0.25);
+    o.masks = MaskSource::enumerated;
+    const Forecast exact = forecast(model, o, ignore_progress);
+    EXPECT_EQ(exact.draws, 128);
+    EXPECT_EQ(exact.kept + exact.discarded, 128);
+    EXPECT_GT(exact.discard_probability, 0);
+    o.masks = MaskSource::sampled;
+    o.draws = 1'000'000;
+    const Forecast sampled = forecast(model, o, ignore_progress);
+    EXPECT_LE(sampled.integrated, 128);
+    const double n = 1e6, tried = n + static_cast<double>(sampled.discarded);
+    const double p = exact.discard_probability;
+    EXPECT_NEAR(sampled.discard_probability, p, 5 * std::sqrt(p * (1 - p) / tried));
+
+    // Fourth moments and distribution functions by enumeration of the survivors.
+    const DropoutPosterior posterior(model.network);
+    SolverOptions solver = o.solver;
+    solver.bound = 1e6;
+    std::vector<std::pair<Solution, double>> all;
+    double survive = 0;
+    for (std::uint64_t a = 0; a < 128; ++a) {
+      Solution s = solve(posterior.atom_field(a), 0, *o.init, o.times, solver);
+      if (s.status != SolveStatus::finished) continue;
+      survive += posterior.atom_weight(a);
+      all.emplace_back(std::move(s), posterior.atom_weight(a));
+    }
+    EXPECT_NEAR(1 - survive, p, 1e-12);
+    for (Eigen::Index t = 1; t < exact.mean.rows(); ++t) {
+      for (int i = 0; i < 2; ++i) {
+        double mean = 0, square = 0, fourth = 0;
+        for (const auto& [s, w] : all) mean += w / survive * s.states(t - 1, i);
+        for (const auto& [s, w] : all) {
+          const double d = s.states(t - 1, i) - mean;
+          square += w / survive * d * d;
+          fourth += w / survive * d * d * d * d;
+        }
+        EXPECT_NEAR(exact.mean(t, i), mean, 1e-12 * (1 + std::abs(mean)));
+        EXPECT_NEAR(exact.sd(t, i), std::sqrt(square), 1e-10 * std::sqrt(square));
+        EXPECT_NEAR(sampled.mean(t, i), mean, 5 * std::sqrt(square / n));
+        EXPECT_NEAR(sampled.sd(t, i) * sampled.sd(t, i), square,
+                    5 * std::sqrt((fourth - square * square) / n));
+        // A sampled quantile lies where the exact distribution function is within five standard
+        // errors of the level.
+        const auto cdf = [&](double x, bool including) {
+          double sum = 0;
+          for (const auto& [s, w] : all)
+            if (s.states(t - 1, i) < x || (including && s.states(t - 1, i) == x)) sum += w / survive;
+          return sum;
+        };
+        const double slack = 5 * std::sqrt(0.025 * 0.975 / n) + 1e-6;
+        EXPECT_LE(cdf(sampled.q_lower(t, i), false), 0.025 + slack);
+        EXPECT_GE(cdf(sampled.q_lower(t, i), true), 0.025 - slack);
+        EXPECT_LE(cdf(exact.q_upper(t, i), false), 0.975);
+        EXPECT_GE(cdf(exact.q_upper(t, i), true), 0.975 - 1e-9);
+        EXPECT_LE(cdf(exact.q_median(t, i), false), 0.5);
+        EXPECT_GE(cdf(exact.q_median(t, i), true), 0.5 - 1e-9);
+      }
+    }
+  }
+}
+
+TEST(ForecastTest, EnumerationKnowsNoSeedAndNoThreads) {
+  ForecastOptions o;
+  o.init = Eigen::Vector2d(0.5, -0.5);
+  o.times = regular_times(0, 3, 0.25);
+  o.masks = MaskSource::enumerated;
+  const std::string first = format_forecast(forecast(mixed_model(0.3), o, ignore_progress));
+  for (const std::uint64_t seed : {2, 77}) {
+    o.seed = seed;
+    for (const int threads : {1, 2, 3, 8}) {
+      o.threads = threads;
+      EXPECT_EQ(format_forecast(forecast(mixed_model(0.3), o, ignore_progress)), first);
+    }
+  }
+}
+
+TEST(ForecastTest, EqualMasksAreIntegratedOnceAndTheResultIsThatOfAllDraws) {
+  // The same draws with a start that is random but has (almost) no spread take the other path.
+  const Model model = mixed_model(0.3);
+  ForecastOptions o;
+  o.init = Eigen::Vector2d(0.5, -0.5);
+  o.times = regular_times(0, 3, 0.25);
+  o.draws = 500;
+  const Forecast remembered = forecast(model, o, ignore_progress);
+  o.init_sd = Vector::Constant(2, 1e-300);
+  const Forecast one_by_one = forecast(model, o, ignore_progress);
+  EXPECT_LT(remembered.integrated, 129);
+  EXPECT_GT(one_by_one.integrated, 499);
+  EXPECT_EQ(remembered.discarded, one_by_one.discarded);
+  EXPECT_EQ(remembered.alive, one_by_one.alive);
+  const double size = one_by_one.mean.cwiseAbs().maxCoeff();
+  EXPECT_LT((remembered.mean - one_by_one.mean).norm(), 1e-11 * size);
+  EXPECT_LT((remembered.sd - one_by_one.sd).norm(), 1e-10 * size);
+  EXPECT_EQ(remembered.q_lower.bottomRows(12), one_by_one.q_lower.bottomRows(12));
+  EXPECT_EQ(remembered.q_upper.bottomRows(12), one_by_one.q_upper.bottomRows(12));
+}
+
+TEST(ForecastTest, EnumerationRefusesWhatItCannotDo) {
+  ForecastOptions o = until(1);
+  o.masks = MaskSource::enumerated;
+  EXPECT_THROW(forecast(exploding_model(0.5, 21), o, ignore_progress), Error);
+  o.init_sd = Vector::Ones(1);
+  EXPECT_THROW(forecast(decaying_model(1, 0.3), o, ignore_progress), Error);
+}
+
 TEST(ForecastTest, GaussianStartsSpreadTheBand) {
   ForecastOptions o = until(2);
   o.draws = 4000;

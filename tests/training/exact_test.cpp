@@ -237,6 +237,18 @@ TEST(ExactTest, CoefficientsWithoutDropoutReachTwelveDigits) {
   EXPECT_LT((C - expected).cwiseAbs().maxCoeff(), 1e-12);
 }
 
+TEST(ExactTest, FortyVariablesAreRecoveredToNineDigits) {
+  const System system = find_system("Lorenz96");
+  const int count = 2000;  // 861 monomials; the benchmark has 20,000 rows
+  const DerivativeRows rows = exact_rows(system, count);
+  RowFactor factor(40, 2, 40);
+  factor.add(rows.states, rows.derivatives, {}, 2);
+  Network network = make_network(40, {{861, Activation::power, 2, 0, false}}, 40, 1);
+  const ExactSummary s = train_exact(network, factor, {}, ignore_progress);
+  EXPECT_TRUE(s.least_squares) << s.reason;
+  EXPECT_LT(worst_coefficient_error(network, system), 1e-9);
+}
+
 TEST(ExactTest, AConstantColumnIsNoObstacle) {
   DerivativeRows rows = random_rows(100, 2, 5);
   rows.states.col(1).setZero();

@@ -1,0 +1,315 @@
+#include "odecast/forecast/ensemble.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "odecast/core/parallel.hpp"
+#include "odecast/core/random.hpp"
+#include "odecast/solver/lanes.hpp"
+
+namespace odecast {
+namespace {
+
+constexpr long kPerBlock = 128, kPerWave = 256 * kPerBlock;
+/// Up to here the fields of a finite posterior are integrated once each and kept.
+constexpr std::uint64_t kMaxRemembered = 4096;
+
+/// The paper's Markov chain with ε at the output times: one integration per interval.
+void solve_with_transition_noise(const EnsembleSetting& s, const VectorField& field, Vector u,
+                                 std::uint64_t index, double* states, LaneSolutions::End& end) {
+  Stream stream(s.options.seed, Purpose::transition_noise, index);
+  const int order = s.options.solver.method == Method::euler ? 1 : 4;
+  SolverOptions solver = s.solver;
+  double t = s.t0;
+  // Steps are counted along the whole trajectory, for fields that change from step to step.
+  std::uint64_t accepted = 0;
+  VectorField::StepHook hook;
+  if (field.step_hook())
+    hook = [&](std::uint64_t in_part) { field.step_hook()(accepted + in_part); };
+  const VectorField whole(
+      s.n, [&](double at, const double* x, double* dudt) { field(at, x, dudt); }, hook);
+  for (int k = 0; k < s.times; ++k) {
+    const double target = s.output_times[static_cast<std::size_t>(k)];
+    const Solution part = solve(whole, t, u, std::span(&target, 1), solver);
+    accepted += static_cast<std::uint64_t>(part.accepted);
+    end.steps += part.accepted + part.rejected;
+    end.status = part.status;
+    end.time = part.reached;
+    if (part.status != SolveStatus::finished) return;
+    solver.first_step = part.next_step;
+    solver.max_steps = std::max(1L, s.solver.max_steps - end.steps);
+    u = part.states.row(0).transpose();
+    const double sigma = std::pow(target - t, order);
+    for (int i = 0; i < s.n; ++i) u[i] += sigma * stream.normal();
+    for (int i = 0; i < s.n; ++i) states[i * s.times + k] = u[i];
+    end.outputs = k + 1;
+    t = target;
+  }
+}
+
+/// A field, the index of its start and noise, and what it counts for.
+struct Member {
+  VectorField field;
+  std::uint64_t index;
+  double weight;
+};
+
+/// Integrates the members in model units, in lanes where all are polynomial.
+void integrate(const EnsembleSetting& s, const std::vector<Member>& members, LaneSolutions& out) {
+  const auto n = static_cast<std::size_t>(s.n);
+  bool lanes = s.solver.method == Method::rk45 && !s.options.transition_noise;
+  for (const Member& m : members) lanes = lanes && m.field.polynomial();
+  if (lanes) {
+    LaneProblems problems;
+    problems.t0 = s.t0;
+    problems.times = s.output_times;
+    problems.basis = members[0].field.polynomial()->basis.get();
+    for (const Member& m : members) {
+      const Matrix& c = m.field.polynomial()->coefficients;
+      problems.coefficients.insert(problems.coefficients.end(), c.data(), c.data() + c.size());
+      const Vector u = s.start_of(m.index);
+      problems.starts.insert(problems.starts.end(), u.begin(), u.end());
+    }
+    solve_lanes(problems, s.solver, out);
+    return;
+  }
+  const std::size_t size = n * static_cast<std::size_t>(s.times);
+  out.states.resize(members.size() * size);
+  out.ends.assign(members.size(), {});
+  for (std::size_t k = 0; k < members.size(); ++k) {
+    const Member& m = members[k];
+    double* states = out.states.data() + k * size;
+    if (s.options.transition_noise) {
+      solve_with_transition_noise(s, m.field, s.start_of(m.index), m.index, states, out.ends[k]);
+      continue;
+    }
+    const Solution one = solve(m.field, s.t0, s.start_of(m.index), s.output_times, s.solver);
+    out.ends[k] = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
+    for (int t = 0; t < one.outputs; ++t)
+      for (int i = 0; i < s.n; ++i) states[i * s.times + t] = one.states(t, i);
+  }
+}
+
+/// Counts one trajectory, or its blow-up. Returns whether it is kept.
+bool count(const EnsembleSetting& s, Ensemble& e, const double* states,
+           const LaneSolutions::End& end, double weight) {
+  ++e.tried;
+  e.tried_weight += weight;
+  const bool finished = end.status == SolveStatus::finished;
+  if (!finished) e.blow_ups.push_back({end.time * s.model.scaling.time, weight});
+  if (!finished && s.options.blow_up == BlowUp::discard) return false;
+  ++e.kept;
+  e.kept_weight += weight;
+  e.moments.add(states, end.outputs, weight);
+  return true;
+}
+
+/// A block of members, integrated and counted in order until `enough` are kept.
+Ensemble run_block(const EnsembleSetting& s, const std::vector<Member>& members, long enough) {
+  thread_local LaneSolutions solutions;
+  integrate(s, members, solutions);
+  Ensemble block(s);
+  block.integrated = static_cast<long>(members.size());
+  const bool store = s.options.bands != Bands::sd;
+  const std::size_t size = static_cast<std::size_t>(s.n) * static_cast<std::size_t>(s.times);
+  std::vector<double> kept;
+  for (std::size_t k = 0; k < members.size() && block.kept < enough; ++k) {
+    const double* states = solutions.states.data() + k * size;
+    const auto& end = solutions.ends[k];
+    if (!count(s, block, states, end, members[k].weight) || !store) continue;
+    kept.insert(kept.end(), states, states + size);
+    block.stored.push_back({nullptr, end.outputs, members[k].weight});
+  }
+  for (std::size_t k = 0; k < block.stored.size(); ++k)
+    block.stored[k].states = kept.data() + k * size;
+  block.storage.push_back(std::move(kept));
+  return block;
+}
+
+void take(Ensemble& total, Ensemble&& block) {
+  total.moments.merge(block.moments);
+  total.tried += block.tried;
+  total.kept += block.kept;
+  total.integrated += block.integrated;
+  total.tried_weight += block.tried_weight;
+  total.kept_weight += block.kept_weight;
+  const auto append = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(total.blow_ups, block.blow_ups);
+  append(total.stored, block.stored);
+  append(total.storage, block.storage);
+}
+
+long attempt_limit(const EnsembleSetting& s) {
+  const long wanted = s.options.draws;
+  return s.options.blow_up == BlowUp::discard
+             ? wanted * static_cast<long>(s.options.attempts_per_draw)
+             : wanted;
+}
+
+/// How many draws to try next: those missing, at the rate of survival so far.
+long next_wave(const EnsembleSetting& s, long kept, long tried) {
+  const double share = tried == 0 ? 1 : std::max(0.05, static_cast<double>(kept) / static_cast<double>(tried));
+  const long tries = std::lround(static_cast<double>(s.options.draws - kept) / share);
+  return std::max(1L, std::min({tries, attempt_limit(s) - tried, kPerWave}));
+}
+
+/// Draws whose fields are all different: waves of blocks run in parallel; a block that would overshoot
+/// is run again for the part that is needed, so that the result is that of one thread going through
+/// the draws one by one, and memory does not grow with their number.
+Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
+  Ensemble total(s);
+  const long wanted = s.options.draws, limit = attempt_limit(s);
+  const auto members = [&](long first, long size) {
+    std::vector<Member> list;
+    for (long k = first; k < first + size; ++k)
+      list.push_back({s.posterior.draw(s.options.seed, static_cast<std::uint64_t>(k)),
+                      static_cast<std::uint64_t>(k), 1.0});
+    return list;
+  };
+  while (total.kept < wanted && total.tried < limit) {
+    const long first = total.tried, size = next_wave(s, total.kept, total.tried);
+    const double done = static_cast<double>(total.kept) / static_cast<double>(wanted);
+    const double wave = std::min(1 - done, static_cast<double>(size) / static_cast<double>(wanted));
+    std::vector<std::optional<Ensemble>> blocks(
+        static_cast<std::size_t>((size + kPerBlock - 1) / kPerBlock));
+    parallel_for(
+        s.options.threads, blocks.size(),
+        [&](std::size_t b) {
+          const long begin = static_cast<long>(b) * kPerBlock, in_block = std::min(kPerBlock, size - begin);
+          blocks[b].emplace(run_block(s, members(first + begin, in_block), in_block));
+        },
+        [&](std::size_t begun) {
+          observer("forecasting", done + wave * static_cast<double>(begun) /
+                                             static_cast<double>(blocks.size()));
+        });
+    for (auto& block : blocks) {
+      const long still = wanted - total.kept;
+      if (still == 0) break;
+      if (block->kept > still) block = run_block(s, members(total.tried, block->tried), still);
+      take(total, std::move(*block));
+    }
+  }
+  return total;
+}
+
+/// Draws from few fields: each field that is drawn is integrated once and counted as often as drawn.
+Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
+  const std::size_t size = static_cast<std::size_t>(s.n) * static_cast<std::size_t>(s.times);
+  std::unordered_map<std::uint64_t, std::size_t> known;  // atom to place
+  std::vector<std::uint64_t> atoms;                      // in order of first appearance
+  std::vector<const double*> states;
+  std::vector<LaneSolutions::End> ends;
+  std::vector<long> counts;
+  Ensemble total(s);
+  const long wanted = s.options.draws, limit = attempt_limit(s);
+  std::vector<std::size_t> place;  // of each draw
+  while (total.kept < wanted && total.tried < limit) {
+    observer("forecasting", static_cast<double>(total.kept) / static_cast<double>(wanted));
+    const long first = total.tried, wave = next_wave(s, total.kept, total.tried);
+    for (long k = first; k < first + wave; ++k) {
+      const auto atom = s.posterior.atom_of_draw(s.options.seed, static_cast<std::uint64_t>(k));
+      const auto [found, is_new] = known.try_emplace(atom, atoms.size());
+      if (is_new) atoms.push_back(atom);
+      place.push_back(found->second);
+    }
+    const std::size_t begin = states.size(), fresh = atoms.size() - begin;
+    counts.resize(atoms.size());
+    states.resize(atoms.size());
+    ends.resize(atoms.size());
+    const std::size_t blocks = (fresh + kPerBlock - 1) / kPerBlock;
+    const std::size_t storage = total.storage.size();
+    total.storage.resize(storage + blocks);
+    parallel_for(
+        s.options.threads, blocks,
+        [&](std::size_t b) {
+          const std::size_t from = begin + b * kPerBlock, to = std::min(atoms.size(), from + kPerBlock);
+          std::vector<Member> members;
+          for (std::size_t k = from; k < to; ++k)
+            members.push_back({s.posterior.atom_field(atoms[k]), 0, 1.0});
+          LaneSolutions solutions;
+          integrate(s, members, solutions);
+          total.storage[storage + b] = std::move(solutions.states);
+          for (std::size_t k = from; k < to; ++k) {
+            states[k] = total.storage[storage + b].data() + (k - from) * size;
+            ends[k] = solutions.ends[k - from];
+          }
+        },
+        [&](std::size_t begun) {
+          observer("forecasting", (static_cast<double>(total.kept) +
+                                   static_cast<double>(wave) * static_cast<double>(begun) /
+                                       static_cast<double>(blocks)) /
+                                      static_cast<double>(total.kept + wave));
+        });
+    for (long k = first; k < first + wave && total.kept < wanted; ++k) {
+      const std::size_t at = place[static_cast<std::size_t>(k)];
+      ++total.tried;
+      const bool finished = ends[at].status == SolveStatus::finished;
+      if (!finished) total.blow_ups.push_back({ends[at].time * s.model.scaling.time, 1.0});
+      if (!finished && s.options.blow_up == BlowUp::discard) continue;
+      ++total.kept;
+      ++counts[at];
+    }
+    place.resize(static_cast<std::size_t>(total.tried));
+  }
+  total.tried_weight = static_cast<double>(total.tried);
+  total.kept_weight = static_cast<double>(total.kept);
+  total.integrated = static_cast<long>(atoms.size());
+  for (std::size_t k = 0; k < atoms.size(); ++k) {
+    if (counts[k] == 0) continue;
+    total.moments.add(states[k], ends[k].outputs, static_cast<double>(counts[k]));
+    if (s.options.bands != Bands::sd)
+      total.stored.push_back({states[k], ends[k].outputs, static_cast<double>(counts[k])});
+  }
+  return total;
+}
+
+}  // namespace
+
+Vector EnsembleSetting::start_of(std::uint64_t index) const {
+  Vector u = start.state;
+  if (!point_start()) {
+    Stream stream(options.seed, Purpose::initial_state, index);
+    for (Eigen::Index i = 0; i < u.size(); ++i) u[i] += start.sd[i] * stream.normal();
+  }
+  return model.scaling.to_model(u);
+}
+
+Ensemble run_sampled(const EnsembleSetting& s, const Observer& observer) {
+  const std::uint64_t atoms = s.posterior.atoms();
+  const bool few = atoms > 0 && atoms <= kMaxRemembered && s.point_start() &&
+                   !s.options.transition_noise;
+  return few ? run_remembered(s, observer) : run_one_by_one(s, observer);
+}
+
+Ensemble run_enumerated(const EnsembleSetting& s, const Observer& observer) {
+  Ensemble total(s);
+  const auto atoms = static_cast<long>(s.posterior.atoms());
+  for (long first = 0; first < atoms; first += kPerWave) {
+    const long size = std::min(kPerWave, atoms - first);
+    std::vector<std::optional<Ensemble>> blocks(
+        static_cast<std::size_t>((size + kPerBlock - 1) / kPerBlock));
+    parallel_for(
+        s.options.threads, blocks.size(),
+        [&](std::size_t b) {
+          std::vector<Member> members;
+          const long begin = first + static_cast<long>(b) * kPerBlock;
+          for (long k = begin; k < std::min(first + size, begin + kPerBlock); ++k) {
+            const auto atom = static_cast<std::uint64_t>(k);
+            if (const double weight = s.posterior.atom_weight(atom); weight > 0)
+              members.push_back({s.posterior.atom_field(atom), 0, weight});
+          }
+          blocks[b].emplace(run_block(s, members, static_cast<long>(members.size())));
+        },
+        [&](std::size_t begun) {
+          observer("forecasting", (static_cast<double>(first) +
+                                   static_cast<double>(begun) * kPerBlock) / static_cast<double>(atoms));
+        });
+    for (auto& block : blocks) take(total, std::move(*block));
+  }
+  return total;
+}
+
+}  // namespace odecast

@@ -1,0 +1,53 @@
+#pragma once
+
+// How a forecast's trajectories are made and summed up. Part of forecast.cpp, apart for its size.
+
+#include "odecast/forecast/forecast.hpp"
+#include "odecast/forecast/moments.hpp"
+
+namespace odecast {
+
+/// Everything a trajectory needs; shared by all threads, changed by none. Times in model units.
+struct EnsembleSetting {
+  const Model& model;
+  const ForecastOptions& options;
+  const Posterior& posterior;
+  ForecastStart start;
+  SolverOptions solver;
+  int n, times;
+  double t0;
+  std::vector<double> output_times;
+
+  Vector start_of(std::uint64_t index) const;
+  bool point_start() const { return (start.sd.array() == 0).all(); }
+};
+
+/// A trajectory that is kept for the quantiles.
+struct StoredTrajectory {
+  const double* states;  ///< variable × time
+  int outputs;
+  double weight;
+};
+
+struct BlowUpRecord {
+  double time;  ///< in the user's units
+  double weight;
+};
+
+/// The trajectories that count, and what became of the others.
+struct Ensemble {
+  explicit Ensemble(const EnsembleSetting& s) : moments(s.n, s.times) {}
+  RunningMoments moments;
+  std::vector<StoredTrajectory> stored;
+  std::vector<std::vector<double>> storage;  ///< what `stored` points into
+  std::vector<BlowUpRecord> blow_ups;        ///< in draw order
+  long tried = 0, kept = 0, integrated = 0;
+  double tried_weight = 0, kept_weight = 0;
+};
+
+/// Draws in order of their index until enough count or the attempts are used up.
+Ensemble run_sampled(const EnsembleSetting& setting, const Observer& observer);
+/// Every field of the posterior once.
+Ensemble run_enumerated(const EnsembleSetting& setting, const Observer& observer);
+
+}  // namespace odecast

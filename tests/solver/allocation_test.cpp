@@ -1,0 +1,67 @@
+// The inner loops allocate nothing. Every operator new of this program is counted.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <new>
+
+#include "odecast/solver/lanes.hpp"
+#include "odecast/systems/catalogue.hpp"
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* p = std::malloc(size)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace odecast {
+namespace {
+
+long allocations_of(const std::function<void()>& action) {
+  const long before = allocations;
+  action();
+  return allocations - before;
+}
+
+TEST(AllocationTest, LanesAllocateTheSameForManyStepsAsForFew) {
+  const MonomialBasis basis(3, 2);
+  LaneProblems problems;
+  problems.basis = &basis;
+  problems.starts.assign(3 * 64, 0.5);
+  problems.coefficients.assign(30 * 64, 0.0);
+  for (std::size_t k = 0; k < 64; ++k) {  // a rotation in x and y
+    problems.coefficients[30 * k + 2] = -1;
+    problems.coefficients[30 * k + 11] = 1;
+  }
+  LaneSolutions solutions;
+  const auto run = [&](double end) {
+    const std::vector<double> times = {end};
+    problems.times = times;
+    solve_lanes(problems, {}, solutions);  // buffers grow here
+    return allocations_of([&] { solve_lanes(problems, {}, solutions); });
+  };
+  const long few = run(1), many = run(1000);
+  EXPECT_GT(solutions.ends[0].steps, 500);
+  EXPECT_EQ(few, many);
+  EXPECT_LT(few, 30);
+}
+
+TEST(AllocationTest, ALoneTrajectoryAllocatesTheSameForManySteps) {
+  const VectorField field = find_system("SprottB").field;
+  const auto run = [&](double end) {
+    const std::vector<double> times = {end};
+    return allocations_of([&] { solve(field, 0, Vector::Ones(3), times, {}); });
+  };
+  EXPECT_EQ(run(1), run(500));
+}
+
+}  // namespace
+}  // namespace odecast
