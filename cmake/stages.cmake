@@ -40,7 +40,9 @@ function(odecast_stage name)
       else()
         set(flags "-O3")
       endif()
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags}")
+      # GCC takes its own intrinsics and vectors filled lane by lane for uninitialised.
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+                                  "${flags};-Wno-uninitialized;-Wno-maybe-uninitialized")
     endforeach()
   endforeach()
 

@@ -11,6 +11,8 @@
 // The functions below exist for `double` too, as a pack of one lane with `bool` for its mask: an
 // algorithm written with them serves a single trajectory and eight.
 
+#include <immintrin.h>
+
 #include <cstdint>
 
 namespace odecast {
@@ -152,6 +154,37 @@ ODECAST_INLINE Mask mask_from_bits(unsigned bits) {
     m.v[part] = ((NativeInt{} + static_cast<std::int64_t>(bits)) & one) != 0;
   }
   return m;
+}
+
+/// a where bit i of `bits` is set, zero elsewhere.
+ODECAST_INLINE Pack keep_bits(unsigned bits, const Pack& a) {
+#if defined(__AVX512F__)
+  Pack r;
+  r.v[0] = (NativeDouble)_mm512_maskz_mov_pd(static_cast<__mmask8>(bits), (__m512d)a.v[0]);
+  return r;
+#else
+  return keep(mask_from_bits(bits), a);
+#endif
+}
+
+/// Eight 32-bit numbers, each in the low half of a 64-bit lane; the high halves are not defined.
+struct Words {
+  NativeInt v[kParts];
+};
+/// The 64-bit products of the low halves.
+ODECAST_INLINE Words multiply(const Words& a, std::uint32_t b) {
+  Words r;
+  ODECAST_EACH_PART {
+    const NativeInt factor = NativeInt{} + static_cast<std::int64_t>(b);
+#if defined(__AVX512F__)
+    r.v[part] = (NativeInt)_mm512_mul_epu32((__m512i)a.v[part], (__m512i)factor);
+#elif defined(__AVX2__)
+    r.v[part] = (NativeInt)_mm256_mul_epu32((__m256i)a.v[part], (__m256i)factor);
+#else
+    r.v[part] = (NativeInt)_mm_mul_epu32((__m128i)a.v[part], (__m128i)factor);
+#endif
+  }
+  return r;
 }
 
 template <class Real>

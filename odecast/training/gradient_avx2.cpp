@@ -1,3 +1,4 @@
 #include "odecast/training/gradient_kernel.hpp"
 
 void odecast::run_gradient_avx2(GradientJob& job) { run_gradient(job); }
+void odecast::run_masks_avx2(const MaskJob& job) { run_masks(job); }

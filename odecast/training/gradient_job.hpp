@@ -14,7 +14,7 @@ struct GradientJob {
   long stride;                 ///< between variables in states and targets
   const double* states;        ///< variable × row
   const double* targets;       ///< output × row
-  const double *W1, *B1, *W2, *B2;
+  const double *W1, *B1, *W2, *B2;  ///< W1 and B1 times mask_value
   double mask_value;           ///< 1, or 1/q when the mask is rescaled
   const std::uint32_t* masks;  ///< block × unit
   double* gradient;            ///< W1, B1, W2, B2: Σ over rows of ∂|e|²/2
@@ -24,8 +24,24 @@ struct GradientJob {
 
 constexpr long gradient_work_size(int n, int k, int outputs) {
   const long parameters = static_cast<long>(k) * n + k + static_cast<long>(outputs) * k + outputs;
-  return 8 * (parameters + 8L * k + 8L * outputs + 4L * n + 1);
+  const long widest = n > outputs ? n : outputs;
+  return 8 * (parameters + 4L * k + 9L * widest);
 }
+
+/// The mask words of a run of blocks: bit i of masks[block × units + j] is row i of unit j.
+struct MaskJob {
+  std::uint64_t seed;
+  std::uint32_t purpose;
+  std::uint64_t step;
+  long first_block, blocks;
+  int units;
+  std::uint32_t probability;  ///< of a 1, times 2^32
+  std::uint32_t* masks;
+};
+
+void run_masks_sse2(const MaskJob& job);
+void run_masks_avx2(const MaskJob& job);
+void run_masks_avx512(const MaskJob& job);
 
 void run_gradient_sse2(GradientJob& job);
 void run_gradient_avx2(GradientJob& job);

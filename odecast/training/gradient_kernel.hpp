@@ -9,8 +9,6 @@
 namespace odecast {
 namespace {
 
-constexpr int kPacks = kRowsPerBlock / kLanes;
-
 ODECAST_INLINE Pack load_rows(const double* from, long first, long count) {
   Pack p = 0.0;
   if (first + kLanes <= count) {
@@ -22,85 +20,176 @@ ODECAST_INLINE Pack load_rows(const double* from, long first, long count) {
   return p;
 }
 
+/// The words of bernoulli_word() (core/random.hpp), eight at a time: lane l gets word `word + l` of the
+/// stream with that index. Philox4x32-10 in 64-bit lanes, whose high halves are ignored.
+ODECAST_INLINE void bernoulli_words(std::uint64_t seed, std::uint32_t purpose, std::uint64_t index,
+                                    std::uint32_t word, std::uint32_t probability,
+                                    std::uint32_t* out) {
+  NativeInt result[kParts], undecided[kParts];
+  ODECAST_EACH_PART {
+    result[part] = NativeInt{};
+    undecided[part] = NativeInt{} + 0xffffffffLL;
+  }
+  std::uint32_t rest = probability;
+  for (std::uint32_t group = 0; rest != 0 && group < 8; ++group) {
+    Words c[4];
+    ODECAST_EACH_PART {
+      for (int l = 0; l < kNativeLanes; ++l)
+        c[0].v[part][l] = (word + static_cast<std::uint32_t>(part * kNativeLanes + l)) * 8 + group;
+      c[1].v[part] = NativeInt{} + static_cast<std::int64_t>(purpose);
+      c[2].v[part] = NativeInt{} + static_cast<std::int64_t>(index & 0xffffffffu);
+      c[3].v[part] = NativeInt{} + static_cast<std::int64_t>(index >> 32);
+    }
+    auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const Words p0 = multiply(c[0], 0xD2511F53u), p1 = multiply(c[2], 0xCD9E8D57u);
+      ODECAST_EACH_PART {
+        const NativeInt high0 = p0.v[part] >> 32, high1 = p1.v[part] >> 32;
+        c[0].v[part] = high1 ^ c[1].v[part] ^ static_cast<std::int64_t>(key0);
+        c[1].v[part] = p1.v[part];
+        c[2].v[part] = high0 ^ c[3].v[part] ^ static_cast<std::int64_t>(key1);
+        c[3].v[part] = p0.v[part];
+      }
+      key0 += 0x9E3779B9u;
+      key1 += 0xBB67AE85u;
+    }
+    NativeInt any = NativeInt{};
+    for (int digit = 0; digit < 4; ++digit, rest <<= 1) {
+      ODECAST_EACH_PART {
+        const NativeInt u = c[digit].v[part];
+        if (rest >> 31) {
+          result[part] |= undecided[part] & ~u;
+          undecided[part] &= u;
+        } else {
+          undecided[part] &= ~u;
+        }
+      }
+    }
+    ODECAST_EACH_PART any |= undecided[part];
+    std::int64_t left = 0;
+    for (int l = 0; l < kNativeLanes; ++l) left |= any[l];
+    if (left == 0) break;
+  }
+  ODECAST_EACH_PART for (int l = 0; l < kNativeLanes; ++l)
+    out[part * kNativeLanes + l] = static_cast<std::uint32_t>(result[part][l]);
+}
+
+void run_masks(const MaskJob& job) {
+  // Words come eight at a time; what is beyond the last unit goes into `spare`.
+  std::uint32_t spare[kLanes];
+  for (long b = 0; b < job.blocks; ++b) {
+    const std::uint64_t index = job.step << 32 | static_cast<std::uint64_t>(job.first_block + b);
+    std::uint32_t* out = job.masks + b * job.units;
+    for (int j = 0; j < job.units; j += kLanes) {
+      const bool whole = j + kLanes <= job.units;
+      bernoulli_words(job.seed, job.purpose, index, static_cast<std::uint32_t>(j), job.probability,
+                      whole ? out + j : spare);
+      for (int l = 0; !whole && j + l < job.units; ++l) out[j + l] = spare[l];
+    }
+  }
+}
+
 /// Loss and gradient of Σ_i |B2 + W2 (d_i ∘ (W1 u_i + B1))^p - g_i|² over the rows of a job, 32 rows
-/// at a time, each with a mask of its own. N and P are n = outputs and p where they are known to
-/// the compiler, 0 otherwise.
+/// to a word of mask bits. N and P are n = outputs and p where they are known to the compiler, 0
+/// otherwise. Sums run over the rows pack by pack, in the same order on every instruction set.
 ///
 /// Forward, with y = d ∘ a:  lower_j = y_j^{p-1},  v_j = lower_j y_j,  e = B2 + Σ_j W2_j v_j - g.
 /// Backward:  W̄2_oj = e_o v_j,  B̄2 = e,  ā_j = p d_j lower_j Σ_o W2_oj e_o,  W̄1 = ā uᵀ,  B̄1 = ā.
-/// For p = 1 lower_j = 1 also where d_j = 0, so d_j is kept apart in that case.
+/// For p = 1 lower_j = d_j.
 template <int N, int P>
 void gradient_blocks(GradientJob& job) {
+  constexpr int kMaxN = N ? N : 1;
+  constexpr int G = kRowsPerBlock / kLanes;  // packs of a block
   const int n = N ? N : job.n, outputs = N ? N : job.outputs, k = job.k;
   const int degree = P ? P : job.degree;
   Pack* dW1 = reinterpret_cast<Pack*>(job.work);
   Pack* dB1 = dW1 + k * n;
   Pack* dW2 = dB1 + k;  // unit × output here, transposed on the way out
   Pack* dB2 = dW2 + k * outputs;
-  Pack* lower = dB2 + outputs;                 // unit × pack
-  Pack* v = lower + kPacks * k;                // unit × pack
-  Pack* e = v + kPacks * k;                    // output × pack
-  Pack* u = e + 2 * kPacks * outputs;          // variable × pack
+  Pack* y = dB2 + outputs;  // unit × pack
+  Pack* heap = y + G * k;   // e and u where n is not known to the compiler
   const int parameters = k * n + k + k * outputs + outputs;
   for (int i = 0; i < parameters; ++i) dW1[i] = 0.0;
   Pack loss = 0.0;
-  const Pack mask_value = job.mask_value;
+
+  const auto lower_power = [&](const Pack& value, unsigned d) {  // y^{p-1}
+    if (degree == 1) return keep_bits(d, Pack(1.0));
+    Pack power = value;
+    for (int i = 2; i < degree; ++i) power = power * value;
+    return power;
+  };
 
   const long blocks = (job.rows + kRowsPerBlock - 1) / kRowsPerBlock;
-  for (long b = 0; b < blocks; ++b) {
-    const long first = b * kRowsPerBlock;
-    const std::uint32_t* masks = job.masks + b * k;
+  for (long block = 0; block < blocks; ++block) {
+    const long first = block * kRowsPerBlock;
+    const std::uint32_t* masks = job.masks + block * k;
+    Pack local_u[kMaxN * G], local_e[kMaxN * G];
+    Pack* u = N ? local_u : heap;
+    Pack* e = N ? local_e : heap + n * G;
     for (int i = 0; i < n; ++i)
-      for (int r = 0; r < kPacks; ++r)
-        u[i * kPacks + r] = load_rows(job.states + i * job.stride, first + r * kLanes, job.rows);
-    for (int o = 0; o < outputs; ++o)
-      for (int r = 0; r < kPacks; ++r) e[o * kPacks + r] = job.B2[o];
+      for (int g = 0; g < G; ++g)
+        u[i * G + g] = load_rows(job.states + i * job.stride, first + g * kLanes, job.rows);
 
-    for (int j = 0; j < k; ++j) {
-      for (int r = 0; r < kPacks; ++r) {
+    // Pack by pack, so that the residuals stay in registers while the units pass.
+    for (int g = 0; g < G; ++g) {
+      Pack r[kMaxN];
+      Pack* residual = N ? r : heap + 2 * n * G;
+      for (int o = 0; o < outputs; ++o) residual[o] = job.B2[o];
+      for (int j = 0; j < k; ++j) {
         Pack a = job.B1[j];
 #pragma GCC unroll 4
-        for (int i = 0; i < n; ++i) a = a + Pack(job.W1[j * n + i]) * u[i * kPacks + r];
-        const Mask d = mask_from_bits(masks[j] >> (r * kLanes) & 0xffu);
-        const Pack y = keep(d, a * mask_value);
-        Pack low = degree == 1 ? keep(d, Pack(1.0)) : y;
-        for (int i = 2; i < degree; ++i) low = low * y;
-        const Pack top = degree == 1 ? y : low * y;
-        lower[j * kPacks + r] = low;
-        v[j * kPacks + r] = top;
+        for (int i = 0; i < n; ++i) a = a + Pack(job.W1[j * n + i]) * u[i * G + g];
+        const unsigned d = masks[j] >> (g * kLanes) & 0xffu;
+        const Pack kept = keep_bits(d, a);
+        y[j * G + g] = kept;
+        const Pack top = degree == 1 ? kept : lower_power(kept, d) * kept;
 #pragma GCC unroll 4
         for (int o = 0; o < outputs; ++o)
-          e[o * kPacks + r] = e[o * kPacks + r] + Pack(job.W2[o * k + j]) * top;
+          residual[o] = residual[o] + Pack(job.W2[o * k + j]) * top;
       }
-    }
-    for (int o = 0; o < outputs; ++o) {
-      for (int r = 0; r < kPacks; ++r) {
-        const long row = first + r * kLanes;
-        Pack residual =
-            e[o * kPacks + r] - load_rows(job.targets + o * job.stride, row, job.rows);
+      const long row = first + g * kLanes;
+      for (int o = 0; o < outputs; ++o) {
+        residual[o] = residual[o] - load_rows(job.targets + o * job.stride, row, job.rows);
         if (row + kLanes > job.rows) {  // rows beyond the end do not count
           const long left = job.rows - row;
-          residual = keep(mask_from_bits(left > 0 ? (1u << left) - 1 : 0u), residual);
+          residual[o] = keep_bits(left > 0 ? (1u << left) - 1 : 0u, residual[o]);
         }
-        e[o * kPacks + r] = residual;
-        loss = loss + residual * residual;
-        dB2[o] = dB2[o] + residual;
+        e[o * G + g] = residual[o];
+        loss = loss + residual[o] * residual[o];
+        dB2[o] = dB2[o] + residual[o];
       }
     }
+
+    // Unit by unit, so that its sums stay in registers while the rows pass.
     for (int j = 0; j < k; ++j) {
-      for (int r = 0; r < kPacks; ++r) {
-        Pack back = 0.0;
-        const Pack top = v[j * kPacks + r];
+      Pack da[G], top[G];
 #pragma GCC unroll 4
-        for (int o = 0; o < outputs; ++o) {
-          const Pack residual = e[o * kPacks + r];
-          back = back + Pack(job.W2[o * k + j]) * residual;
-          dW2[j * outputs + o] = dW2[j * outputs + o] + residual * top;
-        }
-        const Pack da = back * lower[j * kPacks + r];
-        dB1[j] = dB1[j] + da;
+      for (int g = 0; g < G; ++g) {
+        Pack back = Pack(job.W2[j]) * e[g];
 #pragma GCC unroll 4
-        for (int i = 0; i < n; ++i) dW1[j * n + i] = dW1[j * n + i] + da * u[i * kPacks + r];
+        for (int o = 1; o < outputs; ++o) back = back + Pack(job.W2[o * k + j]) * e[o * G + g];
+        const Pack kept = y[j * G + g];
+        const Pack lower = lower_power(kept, masks[j] >> (g * kLanes) & 0xffu);
+        top[g] = degree == 1 ? kept : lower * kept;
+        da[g] = back * lower;
+      }
+#pragma GCC unroll 4
+      for (int o = 0; o < outputs; ++o) {
+        Pack sum = dW2[j * outputs + o];
+#pragma GCC unroll 4
+        for (int g = 0; g < G; ++g) sum = sum + e[o * G + g] * top[g];
+        dW2[j * outputs + o] = sum;
+      }
+      Pack bias = dB1[j];
+#pragma GCC unroll 4
+      for (int g = 0; g < G; ++g) bias = bias + da[g];
+      dB1[j] = bias;
+#pragma GCC unroll 4
+      for (int i = 0; i < n; ++i) {
+        Pack sum = dW1[j * n + i];
+#pragma GCC unroll 4
+        for (int g = 0; g < G; ++g) sum = sum + da[g] * u[i * G + g];
+        dW1[j * n + i] = sum;
       }
     }
   }

@@ -135,10 +135,11 @@ class KernelGradient {
                             run.work.get()};
     }
     switch (active_isa()) {
-      case Isa::sse2: kernel_ = run_gradient_sse2; break;
-      case Isa::avx2: kernel_ = run_gradient_avx2; break;
-      case Isa::avx512: kernel_ = run_gradient_avx512; break;
+      case Isa::sse2: kernel_ = run_gradient_sse2, mask_kernel_ = run_masks_sse2; break;
+      case Isa::avx2: kernel_ = run_gradient_avx2, mask_kernel_ = run_masks_avx2; break;
+      case Isa::avx512: kernel_ = run_gradient_avx512, mask_kernel_ = run_masks_avx512; break;
     }
+    scaled_.resize(static_cast<Eigen::Index>(k_) * n_ + k_);
   }
 
   void set_targets(const Matrix& targets) { targets_ = transposed(targets); }
@@ -146,14 +147,15 @@ class KernelGradient {
   double operator()(const Vector& theta, std::uint64_t step, Vector& gradient) {
     std::vector<std::uint32_t> one_mask;
     if (options_.mask_per_batch && hidden_.dropout > 0) one_mask = whole_batch_mask(step);
+    scaled_ = theta.head(scaled_.size()) * hidden_.mask_value();
     parallel_for(threads_, runs_.size(), [&](std::size_t i) {
       Run& run = runs_[i];
       fill_masks(run, static_cast<long>(i) * (kRowsPerRun / kRowsPerBlock), step, one_mask);
       GradientJob& job = run.job;
       job.targets = targets_.data() + static_cast<long>(i) * kRowsPerRun;
-      job.W1 = theta.data();
+      job.W1 = scaled_.data();
       job.B1 = job.W1 + k_ * n_;
-      job.W2 = job.B1 + k_;
+      job.W2 = theta.data() + k_ * n_ + k_;
       job.B2 = job.W2 + outputs_ * k_;
       kernel_(job);
     });
@@ -198,13 +200,17 @@ class KernelGradient {
   void fill_masks(Run& run, long first_block, std::uint64_t step,
                   const std::vector<std::uint32_t>& one_mask) const {
     const long blocks = static_cast<long>(run.masks.size()) / k_;
-    std::uint32_t* out = run.masks.data();
-    for (long b = 0; b < blocks; ++b)
-      for (int j = 0; j < k_; ++j)
-        *out++ = hidden_.dropout == 0 ? ~0u
-                 : !one_mask.empty()  ? one_mask[static_cast<std::size_t>(j)]
-                                      : mask_word(options_.seed, step, first_block + b, j,
-                                                  hidden_.keep());
+    const auto probability = static_cast<std::uint64_t>(std::nearbyint(hidden_.keep() * 0x1p32));
+    if (hidden_.dropout == 0 || probability >> 32) {
+      std::fill(run.masks.begin(), run.masks.end(), ~0u);
+    } else if (!one_mask.empty()) {
+      for (long b = 0; b < blocks; ++b)
+        std::copy(one_mask.begin(), one_mask.end(), run.masks.begin() + b * k_);
+    } else {
+      mask_kernel_({options_.seed, static_cast<std::uint32_t>(Purpose::training_mask), step,
+                    first_block, blocks, k_, static_cast<std::uint32_t>(probability),
+                    run.masks.data()});
+    }
   }
 
   Layer hidden_;
@@ -215,6 +221,8 @@ class KernelGradient {
   int threads_;
   std::vector<Run> runs_;
   void (*kernel_)(GradientJob&) = nullptr;
+  void (*mask_kernel_)(const MaskJob&) = nullptr;
+  Vector scaled_;  // W1 and B1 times the value of a mask
 };
 
 /// The mean of B draws of N(f_γ, σ_γ) for each entry.

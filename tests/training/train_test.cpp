@@ -7,6 +7,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "odecast/training/gradient_job.hpp"
 #include "odecast/training/objective.hpp"
 #include "odecast/training/optimiser.hpp"
 #include "support/kernels.hpp"
@@ -70,6 +71,22 @@ TEST(TrainTest, LanesAndGeneralCodeTakeTheSameStep) {
     EXPECT_NEAR(a, b, 1e-12 * b);
     EXPECT_LT((lanes.layers[0].weights - general.layers[1].weights).norm(), 1e-12);
     EXPECT_LT((lanes.layers[1].weights - general.layers[2].weights).norm(), 1e-12);
+  }
+}
+
+TEST(TrainTest, LanesDrawTheMasksOfBernoulliWord) {
+  for (const double keep : {0.75, 0.95, 0.5, 1.0 / 3}) {
+    for (const int units : {1, 7, 8, 10, 19}) {
+      std::vector<std::uint32_t> masks(static_cast<std::size_t>(3 * units), 7);
+      const auto p = static_cast<std::uint32_t>(std::nearbyint(keep * 0x1p32));
+      run_masks_sse2({0x123456789abcdefULL, 3, 99, 40, 3, units, p, masks.data()});
+      for (int b = 0; b < 3; ++b)
+        for (int j = 0; j < units; ++j)
+          ASSERT_EQ(masks[static_cast<std::size_t>(b * units + j)],
+                    bernoulli_word(0x123456789abcdefULL, Purpose::training_mask,
+                                   99ULL << 32 | static_cast<std::uint64_t>(40 + b),
+                                   static_cast<std::uint32_t>(j), keep));
+    }
   }
 }
 
