@@ -40,29 +40,38 @@ struct Descriptor {
 
 }  // namespace
 
+FileReader::FileReader(std::filesystem::path path)
+    : path_(std::move(path)),
+      descriptor_(path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail();
+}
+
+FileReader::~FileReader() {
+  if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+}
+
+std::size_t FileReader::read(char* to, std::size_t size) {
+  for (;;) {
+    const ssize_t got = ::read(descriptor_, to, size);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) fail();
+  }
+}
+
+void FileReader::fail() const {
+  throw_file({quoted(path_), std::strerror(errno), "a readable file",
+              "Check the path and its permissions."});
+}
+
 std::string read_file(const std::filesystem::path& path) {
-  const bool standard_input = path == "-";
-  const Descriptor file{standard_input ? STDIN_FILENO
-                                       : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  const auto fail = [&](int error) {
-    throw_file({quoted(path), std::strerror(error), "a readable file",
-                "Check the path and its permissions."});
-  };
-  if (file.value < 0) fail(errno);
+  FileReader file(path);
   std::string bytes;
-  std::error_code ignored;
-  if (const auto size = std::filesystem::file_size(path, ignored); !ignored) bytes.reserve(size);
   constexpr std::size_t chunk = 1 << 20;
   for (;;) {
     const std::size_t used = bytes.size();
     bytes.resize(used + chunk);
-    const ssize_t got = ::read(file.value, bytes.data() + used, chunk);
-    if (got < 0 && errno == EINTR) {
-      bytes.resize(used);
-      continue;
-    }
-    if (got < 0) fail(errno);
-    bytes.resize(used + static_cast<std::size_t>(got));
+    const std::size_t got = file.read(bytes.data() + used, chunk);
+    bytes.resize(used + got);
     if (got == 0) return bytes;
   }
 }

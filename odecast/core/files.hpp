@@ -6,6 +6,22 @@
 
 namespace odecast {
 
+/// Bytes of a file in order; "-" is standard input. Throws Error (file).
+class FileReader {
+ public:
+  explicit FileReader(std::filesystem::path path);
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+  /// At most `size` bytes; 0 at the end.
+  std::size_t read(char* to, std::size_t size);
+
+ private:
+  [[noreturn]] void fail() const;
+  std::filesystem::path path_;
+  int descriptor_;
+};
+
 /// The whole file; "-" is standard input. Throws Error (file).
 std::string read_file(const std::filesystem::path& path);
 

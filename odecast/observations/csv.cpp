@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -72,26 +73,6 @@ void split_fields(std::string_view line, std::vector<std::string_view>& fields) 
     line.remove_prefix(comma + 1);
   }
 }
-
-/// Lines of a text, numbered from 1, without their ends.
-class Lines {
- public:
-  explicit Lines(std::string_view text) : rest_(text) {}
-  bool next(std::string_view& line) {
-    if (rest_.empty()) return false;
-    ++number_;
-    const auto end = rest_.find('\n');
-    line = rest_.substr(0, end);
-    rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    return true;
-  }
-  long number() const { return number_; }
-
- private:
-  std::string_view rest_;
-  long number_ = 0;
-};
 
 struct Columns {
   std::vector<std::string> names;
@@ -164,104 +145,228 @@ Columns find_columns(std::string_view header, const std::string& where, const Cs
   return columns;
 }
 
-}  // namespace
+/// The parser: lines in, rows out. Memory is that of the longest line and one row per trajectory.
+class Parser {
+ public:
+  Parser(std::string name, const CsvOptions& options, const RowVisitor& visit)
+      : options_(options), visit_(visit) {
+    table_.source = std::move(name);
+  }
 
-Dataset read_csv(const std::filesystem::path& path, const CsvOptions& options) {
-  return parse_csv(read_file(path), path.string(), options);
-}
-
-Dataset parse_csv(std::string_view text, const std::string& name, const CsvOptions& options) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
-    throw_data({name, "UTF-16 text", "UTF-8 or ASCII", "Save the file as CSV UTF-8."});
-  Dataset data;
-  data.source = name;
-  Lines lines(text);
-  std::string_view line;
-  const auto skip = [&](std::string_view l) {
-    if (l.starts_with(kCertified)) {
-      const auto value = trimmed(l.substr(kCertified.size()));
-      data.certified_until = parse_number(value);
-      if (!data.certified_until || !std::isfinite(*data.certified_until))
-        throw_data({fmt::format("{}, line {}", name, lines.number()),
-                    "certified until " + shown(value), "a time", "Correct or remove the line."});
+  /// Takes all complete lines of the text; returns how many bytes that was.
+  std::size_t lines(std::string_view text) {
+    std::size_t used = 0;
+    if (number_ == 0) {
+      if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+        throw_data({table_.source, "UTF-16 text", "UTF-8 or ASCII", "Save the file as CSV UTF-8."});
+      if (text.starts_with("\xef\xbb\xbf")) used = 3;
     }
-    return l.starts_with('#') || trimmed(l).empty();
-  };
-  bool header = false;
-  while (!header && lines.next(line)) header = !skip(line);
-  if (!header)
-    throw_data({name, "no lines", "a header such as t,x,y,z and rows of numbers",
-                "Check that the right file was given."});
-  const Columns columns =
-      find_columns(line, fmt::format("{}, line {}", name, lines.number()), options);
-  for (const auto c : columns.variables) data.variables.push_back(columns.names[c]);
-  // Written as `t`, unless a variable would be taken for the time then.
-  const bool clash = std::any_of(data.variables.begin(), data.variables.end(), [](const auto& v) {
-    return lower_case(v) == "t" || lower_case(v) == "time";
-  });
-  if (clash) data.time_name = columns.names[columns.time];
-
-  struct Growing {
-    std::string id;
-    std::vector<double> times, states;
-    long last_line = 0;
-  };
-  std::vector<Growing> growing;
-  std::map<std::string, std::size_t, std::less<>> known;
-  std::vector<std::string_view> fields;
-  while (lines.next(line)) {
-    if (skip(line)) continue;
-    split_fields(line, fields);
-    if (fields.size() != columns.names.size())
-      throw_data({fmt::format("{}, line {}", name, lines.number()),
-                  fmt::format("{} fields in {}", fields.size(), shown(line)),
-                  fmt::format("{} ({})", columns.names.size(), fmt::join(columns.names, ", ")),
-                  "Complete or remove the line."});
-    const auto number = [&](std::size_t c) {
-      const auto field = unquoted(fields[c]);
-      const auto value = parse_number(field);
-      if (!value || !std::isfinite(*value))
-        throw_data({fmt::format("{}, line {}, column {}", name, lines.number(), columns.names[c]),
-                    field.empty() ? "nothing" : shown(field), "a finite number",
-                    "Correct the value or remove the line."});
-      return *value;
-    };
-    std::size_t which = 0;
-    if (columns.id) {
-      const auto id = unquoted(fields[*columns.id]);
-      auto found = known.find(id);
-      if (found == known.end()) {
-        found = known.emplace(std::string(id), growing.size()).first;
-        growing.push_back({std::string(id), {}, {}, 0});
-      }
-      which = found->second;
-    } else if (growing.empty()) {
-      growing.emplace_back();
+    for (;;) {
+      const auto end = text.find('\n', used);
+      if (end == text.npos) return used;
+      line(text.substr(used, end - used));
+      used = end + 1;
     }
-    Growing& g = growing[which];
-    const double time = number(columns.time);
-    if (!g.times.empty() && !(time > g.times.back()))
-      throw_data({fmt::format("{}, line {}, column {}", name, lines.number(),
-                              columns.names[columns.time]),
-                  fmt::format("time {} after {} in line {}", time, g.times.back(), g.last_line),
+  }
+
+  void line(std::string_view text) {
+    ++number_;
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.starts_with('#') || trimmed(text).empty()) return comment(text);
+    if (columns_.names.empty()) return header(text);
+    if (!fast_row(text)) slow_row(text);
+    const std::size_t which = trajectory();
+    Last& last = last_[which];
+    if (last.line > 0 && !(time_ > last.time))
+      throw_data({where() + ", column " + columns_.names[columns_.time],
+                  fmt::format("time {} after {} in line {}", time_, last.time, last.line),
                   "times that increase along a trajectory",
                   "Sort the rows, remove duplicates, or mark several trajectories by a column "
                   "named trajectory (or --id NAME)."});
-    g.times.push_back(time);
-    g.last_line = lines.number();
-    for (const auto c : columns.variables) g.states.push_back(number(c));
+    last = {time_, number_};
+    ++rows_;
+    visit_(table_, which, time_, states_.data());
   }
-  if (growing.empty())
-    throw_data({name, "a header and no rows", "rows of numbers below it",
-                "Check that the file was written completely."});
-  for (Growing& g : growing)
-    data.trajectories.push_back(
-        {g.id, std::move(g.times),
-         Eigen::Map<const Matrix>(g.states.data(),
-                                  static_cast<Eigen::Index>(g.states.size()) / data.dimension(),
-                                  data.dimension())});
-  return data;
+
+  const CsvTable& finish() const {
+    if (columns_.names.empty())
+      throw_data({table_.source, "no lines", "a header such as t,x,y,z and rows of numbers",
+                  "Check that the right file was given."});
+    if (rows_ == 0)
+      throw_data({table_.source, "a header and no rows", "rows of numbers below it",
+                  "Check that the file was written completely."});
+    return table_;
+  }
+
+ private:
+  struct Last {
+    double time = 0;
+    long line = 0;
+  };
+
+  std::string where() const { return fmt::format("{}, line {}", table_.source, number_); }
+
+  void comment(std::string_view text) {
+    if (!text.starts_with(kCertified)) return;
+    const auto value = trimmed(text.substr(kCertified.size()));
+    table_.certified_until = parse_number(value);
+    if (!table_.certified_until || !std::isfinite(*table_.certified_until))
+      throw_data({where(), "certified until " + shown(value), "a time",
+                  "Correct or remove the line."});
+  }
+
+  void header(std::string_view text) {
+    columns_ = find_columns(text, where(), options_);
+    for (const auto c : columns_.variables) table_.variables.push_back(columns_.names[c]);
+    // Written as `t`, unless a variable would be taken for the time then.
+    for (const auto& v : table_.variables)
+      if (lower_case(v) == "t" || lower_case(v) == "time")
+        table_.time_name = columns_.names[columns_.time];
+    states_.resize(table_.variables.size());
+    place_.assign(columns_.names.size(), nullptr);
+    place_[columns_.time] = &time_;
+    for (std::size_t i = 0; i < columns_.variables.size(); ++i)
+      place_[columns_.variables[i]] = &states_[i];
+  }
+
+  /// Plain numbers between commas, which nearly every row is. False for anything else.
+  bool fast_row(std::string_view text) {
+    const char *at = text.data(), *end = at + text.size();
+    for (std::size_t c = 0; c < place_.size(); ++c) {
+      const bool last = c + 1 == place_.size();
+      if (double* value = place_[c]) {
+        const auto [stop, error] = std::from_chars(at, end, *value);
+        if (error != std::errc{} || !std::isfinite(*value)) return false;
+        at = stop;
+      } else {
+        const char* stop = std::find(at, end, ',');
+        if (c == columns_.id) id_ = unquoted({at, static_cast<std::size_t>(stop - at)});
+        at = stop;
+      }
+      if (last) return at == end;
+      if (at == end || *at != ',') return false;
+      ++at;
+    }
+    return false;
+  }
+
+  void slow_row(std::string_view text) {
+    split_fields(text, fields_);
+    if (fields_.size() != columns_.names.size())
+      throw_data({where(), fmt::format("{} fields in {}", fields_.size(), shown(text)),
+                  fmt::format("{} ({})", columns_.names.size(), fmt::join(columns_.names, ", ")),
+                  "Complete or remove the line."});
+    for (std::size_t c = 0; c < place_.size(); ++c) {
+      const auto field = unquoted(fields_[c]);
+      if (c == columns_.id) id_ = field;
+      if (!place_[c]) continue;
+      const auto value = parse_number(field);
+      if (!value || !std::isfinite(*value))
+        throw_data({where() + ", column " + columns_.names[c],
+                    field.empty() ? "nothing" : shown(field), "a finite number",
+                    "Correct the value or remove the line."});
+      *place_[c] = *value;
+    }
+  }
+
+  std::size_t trajectory() {
+    if (!columns_.id) {
+      if (table_.ids.empty()) table_.ids.emplace_back(), last_.emplace_back();
+      return 0;
+    }
+    if (current_ < table_.ids.size() && table_.ids[current_] == id_) return current_;
+    auto found = known_.find(id_);
+    if (found == known_.end()) {
+      found = known_.emplace(std::string(id_), table_.ids.size()).first;
+      table_.ids.emplace_back(id_);
+      last_.emplace_back();
+    }
+    return current_ = found->second;
+  }
+
+  const CsvOptions& options_;
+  const RowVisitor& visit_;
+  CsvTable table_;
+  Columns columns_;
+  std::vector<double*> place_;  // where a column's number goes; none for columns not in use
+  std::vector<double> states_;
+  double time_ = 0;
+  std::string_view id_;
+  std::map<std::string, std::size_t, std::less<>> known_;
+  std::size_t current_ = 0;
+  std::vector<Last> last_;
+  std::vector<std::string_view> fields_;
+  long number_ = 0, rows_ = 0;
+};
+
+/// Rows of a table as a Dataset.
+struct Collector {
+  struct Growing {
+    std::vector<double> times, states;
+  };
+  std::vector<Growing> growing;
+
+  RowVisitor visitor() {
+    return [this](const CsvTable& table, std::size_t which, double time, const double* states) {
+      if (which >= growing.size()) growing.resize(which + 1);
+      growing[which].times.push_back(time);
+      growing[which].states.insert(growing[which].states.end(), states,
+                                   states + table.variables.size());
+    };
+  }
+  Dataset dataset(const CsvTable& table) {
+    Dataset data{table.variables, {}, table.certified_until, table.source, table.time_name};
+    const auto n = data.dimension();
+    for (std::size_t k = 0; k < growing.size(); ++k) {
+      Growing& g = growing[k];
+      data.trajectories.push_back(
+          {table.ids[k], std::move(g.times),
+           Eigen::Map<const Matrix>(g.states.data(),
+                                    static_cast<Eigen::Index>(g.states.size()) / n, n)});
+      g = {};
+    }
+    return data;
+  }
+};
+
+}  // namespace
+
+CsvTable stream_csv(const std::filesystem::path& path, const CsvOptions& options,
+                    const RowVisitor& visit) {
+  constexpr std::size_t chunk = 1 << 18, longest = 1 << 20;
+  Parser parser(path.string(), options, visit);
+  FileReader file(path);
+  std::string buffer;
+  std::size_t left = 0;  // bytes of a line that has begun
+  for (;;) {
+    buffer.resize(left + chunk);
+    const std::size_t got = file.read(buffer.data() + left, chunk);
+    buffer.resize(left + got);
+    if (got == 0) break;
+    const std::size_t used = parser.lines(buffer);
+    left = buffer.size() - used;
+    if (left > longest)
+      throw_data({path.string(), "a line of more than 1 MiB", "lines of numbers",
+                  "Check that the file is a text table."});
+    buffer.erase(0, used);
+  }
+  if (!buffer.empty()) parser.line(buffer);
+  return parser.finish();
+}
+
+Dataset read_csv(const std::filesystem::path& path, const CsvOptions& options) {
+  Collector collector;
+  const CsvTable table = stream_csv(path, options, collector.visitor());
+  return collector.dataset(table);
+}
+
+Dataset parse_csv(std::string_view text, const std::string& name, const CsvOptions& options) {
+  Collector collector;
+  const RowVisitor visit = collector.visitor();
+  Parser parser(name, options, visit);
+  const std::size_t used = parser.lines(text);
+  if (used < text.size()) parser.line(text.substr(used));
+  return collector.dataset(parser.finish());
 }
 
 std::string format_csv(const Dataset& data) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,23 @@ struct CsvOptions {
 /// same id form one trajectory, whose times must increase. Throws Error (data) with the line and
 /// column for anything that is not a finite number in its place: nothing is guessed or dropped.
 Dataset read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
+
+/// What is known of a table beside its rows.
+struct CsvTable {
+  std::vector<std::string> variables = {};
+  std::vector<std::string> ids = {};  ///< of the trajectories seen so far
+  std::optional<double> certified_until = {};
+  std::string source = {};
+  std::string time_name = "t";
+};
+
+/// Called for every row, in the order of the file; `trajectory` counts the ids.
+using RowVisitor = std::function<void(const CsvTable& table, std::size_t trajectory, double time,
+                                      const double* states)>;
+
+/// The same as read_csv, row by row in constant memory. Lines longer than 1 MiB are refused.
+CsvTable stream_csv(const std::filesystem::path& path, const CsvOptions& options,
+                    const RowVisitor& visit);
 
 /// The same from memory; `name` stands in messages.
 Dataset parse_csv(std::string_view text, const std::string& name, const CsvOptions& options = {});
