@@ -81,11 +81,15 @@ int run(const Arguments& a) {
   const FitOptions options = read_options(a);
   const std::string input = a.positional(0), output = a.text("--output");
   check_output(output, {input});
-  const Dataset data = read_csv(input, columns(a));
   Fit result;
   {
     const Observer observer = progress(a);
-    result = fit(data, options, observer);
+    std::error_code ignored;
+    // A file is gone through row by row; a pipe can be read only once.
+    if (trains_exactly(options) && std::filesystem::is_regular_file(input, ignored))
+      result = fit_exact(source_of_file(input, columns(a)), options, observer);
+    else
+      result = fit(read_csv(input, columns(a)), options, observer);
   }
   const FitSummary& summary = result.summary;
   const bool good = summary.usable;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "odecast/observations/dataset.hpp"
+#include "odecast/observations/scaling.hpp"
 
 namespace odecast {
 
@@ -25,5 +25,11 @@ struct ForwardDifferenceOptions {
 /// pair of neighbours in a trajectory; times may be uneven. Throws Error (data) when no trajectory
 /// has two rows.
 DerivativeRows forward_differences(const Dataset& data, const ForwardDifferenceOptions& options);
+
+/// The same, in model units, from rows that are not in memory: blocks of at most `rows_per_block` rows in
+/// the order of the source.
+void forward_differences(const ObservationSource& source, const Scaling& scaling,
+                         const ForwardDifferenceOptions& options, int rows_per_block,
+                         const std::function<void(const DerivativeRows&)>& take);
 
 }  // namespace odecast

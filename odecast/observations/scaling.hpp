@@ -1,6 +1,6 @@
 #pragma once
 
-#include "odecast/observations/dataset.hpp"
+#include "odecast/observations/source.hpp"
 
 namespace odecast {
 
@@ -22,7 +22,7 @@ Scaling no_scaling(int variables);
 /// Each variable to mean 0 and standard deviation 1 over the data. A constant one (variance below
 /// rows ε var + (rows mean ε)², scikit-learn's rule) keeps the scale 1. Time to a unit in which the
 /// root mean square of dv/ds is about 1: the nearest power of two, so that no time is rounded.
-Scaling standard_scaling(const Dataset& data);
+Scaling standard_scaling(const ObservationSummary& summary);
 
 Dataset to_model_units(const Dataset& data, const Scaling& scaling);
 

@@ -52,40 +52,17 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
   return hidden;
 }
 
-/// Weights 1/σ² of the rows, relative to the first; empty where all are alike to a millionth, as for
-/// even sampling up to round-off of the times, or where σ is 0.
-Vector row_weights(const DerivativeRows& rows) {
-  const Vector variance = rows.sigma.cwiseAbs2().rowwise().mean();
-  if (!(variance.minCoeff() > 0) || variance.maxCoeff() <= (1 + 2e-6) * variance.minCoeff())
-    return {};
-  return variance[0] * variance.cwiseInverse();
-}
-
-void run_exact(Model& model, const DerivativeRows& rows, const FitOptions& o, FitSummary& summary,
-               const Observer& observer) {
-  const Layer& hidden = model.network.layers[0];
-  RowFactor factor(model.dimension(), hidden.power, model.dimension());
-  factor.add(rows.states, rows.derivatives, row_weights(rows), o.threads);
-  const ExactSummary exact = train_exact(model.network, factor,
-                                         {.starts = o.starts,
-                                          .max_iterations = o.max_iterations,
-                                          .seed = o.seed,
-                                          .threads = o.threads},
-                                         observer);
-  summary.usable = exact.least_squares || !exact.minima.empty();
-  summary.trusted = exact.converged;
-  summary.status = exact.least_squares ? "least_squares"
-                   : exact.converged   ? "converged"
-                   : summary.usable    ? "not_converged"
-                                       : "diverged";
-  summary.reason = exact.reason;
-  summary.minima = exact.minima;
-  summary.seeds = exact.seeds;
-  model.training.iterations = exact.iterations;
-  if (!summary.usable) return;
-  const auto kernel = *polynomial_kernel(model.network);
-  ExactObjective objective(factor, kernel.units(), kernel.dropout);
-  model.training.objective = objective.weighted(kernel, model.scaling.rate().cwiseAbs2());
+/// Weights 1/σ² of a block of rows relative to `first`; empty where all are 1, to a millionth: even
+/// sampling up to round-off of the times, or σ = 0.
+Vector row_weights(const DerivativeRows& rows, double first) {
+  if (!(first > 0)) return {};
+  Vector weights = first * rows.sigma.cwiseAbs2().rowwise().mean().cwiseInverse();
+  bool alike = true;
+  for (double& w : weights) {
+    if (std::abs(w - 1) <= 2e-6) w = 1;
+    alike = alike && w == 1;
+  }
+  return alike ? Vector() : weights;
 }
 
 void run_schedule(Model& model, const DerivativeRows& rows, const FitOptions& o, Trainer trainer,
@@ -104,19 +81,8 @@ void run_schedule(Model& model, const DerivativeRows& rows, const FitOptions& o,
         expected_objective(*kernel, rows, model.scaling.rate().cwiseAbs2());
 }
 
-double median_step(const Dataset& data) {
-  std::vector<double> steps;
-  for (const Trajectory& t : data.trajectories)
-    for (std::size_t i = 1; i < t.times.size(); ++i) steps.push_back(t.times[i] - t.times[i - 1]);
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  return *middle;
-}
-
-}  // namespace
-
-Fit fit(const Dataset& data, const FitOptions& o, const Observer& observer) {
-  const int n = data.dimension();
+/// Network of the right shape, or an Error.
+Network checked_network(int n, const FitOptions& o) {
   const auto hidden = hidden_layers(n, o);
   double parameters = 0, width = n;
   for (const auto& layer : hidden) {
@@ -125,51 +91,113 @@ Fit fit(const Dataset& data, const FitOptions& o, const Observer& observer) {
   }
   require(parameters <= kMaxParameters, "network", fmt::format("{:.0f} weights", parameters),
           "at most 1e8", "Use fewer or smaller layers.");
+  return make_network(n, hidden, n, o.seed);
+}
 
-  Fit result;
-  Model& model = result.model;
-  model.variables = data.variables;
-  model.scaling = o.scale == ScaleKind::standard ? standard_scaling(data) : no_scaling(n);
-  const Dataset scaled = to_model_units(data, model.scaling);
-  const DerivativeRows rows = forward_differences(scaled, o.derivative);
-  if (!rows.derivatives.allFinite() || !rows.states.allFinite())
-    throw_data({data.source, "differences that overflow", "values whose differences are finite",
-                "Rescale the columns or the times, or remove the outliers."});
-
-  const auto begin = std::chrono::steady_clock::now();
-  model.network = make_network(n, hidden, n, o.seed);
-  auto& record = model.training;
-  const bool kernel = polynomial_kernel(model.network).has_value();
-  const Trainer trainer =
-      o.trainer != Trainer::automatic ? o.trainer : kernel ? Trainer::exact : Trainer::adam;
-  require(kernel || trainer != Trainer::exact, "--trainer", "exact with --layers",
-          "adam or sgd for a general network",
-          "The exact trainer is for polynomial kernels only.");
-  if (trainer == Trainer::exact)
-    run_exact(model, rows, o, result.summary, observer);
-  else
-    run_schedule(model, rows, o, trainer, result.summary, observer);
-  record.trainer = trainer == Trainer::exact ? "exact" : trainer == Trainer::adam ? "adam" : "sgd";
-  result.summary.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-
-  const Trajectory& last = data.trajectories.back();
-  model.last_trajectory = last.id;
-  model.last_time = last.times.back();
-  model.last_state = last.states.row(last.rows() - 1).transpose();
-  model.step = median_step(data);
-  for (const Trajectory& t : scaled.trajectories)
-    model.data_scale = std::max(model.data_scale, t.states.cwiseAbs().maxCoeff());
+/// What the data alone tell.
+void describe(Model& model, const ObservationSource& source, const ObservationSummary& summary,
+              const FitOptions& o) {
+  model.variables = source.variables;
+  model.scaling = o.scale == ScaleKind::standard ? standard_scaling(summary)
+                                                 : no_scaling(source.dimension());
+  model.last_trajectory = (*source.ids)[summary.last_trajectory];
+  model.last_time = summary.last_time;
+  model.last_state = summary.last_state;
+  model.step = summary.step;
+  model.size = summary.rms;
+  model.data_scale = std::max(model.scaling.to_model(summary.smallest).cwiseAbs().maxCoeff(),
+                              model.scaling.to_model(summary.largest).cwiseAbs().maxCoeff());
   if (model.data_scale == 0) model.data_scale = 1;
-  model.size = root_mean_square(data);
+  auto& record = model.training;
   record.derivative = "forward";
   record.noise_factor = o.derivative.noise_factor;
   record.noise_order = o.derivative.noise_order;
-  record.status = result.summary.status;
-  record.reason = result.summary.reason;
-  record.rows = rows.rows();
-  record.trajectories = static_cast<long>(data.trajectories.size());
+  record.rows = summary.pairs;
+  record.trajectories = summary.trajectories;
   record.seed = o.seed;
+}
+
+[[noreturn]] void overflow(const std::string& name) {
+  throw_data({name, "differences that overflow", "values whose differences are finite",
+              "Rescale the columns or the times, or remove the outliers."});
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+bool trains_exactly(const FitOptions& o) {
+  return o.trainer == Trainer::exact || (o.trainer == Trainer::automatic && o.layers.empty());
+}
+
+Fit fit_exact(const ObservationSource& source, const FitOptions& o, const Observer& observer) {
+  const auto begin = std::chrono::steady_clock::now();
+  Fit result;
+  Model& model = result.model;
+  FitSummary& summary = result.summary;
+  model.network = checked_network(source.dimension(), o);
+  require(polynomial_kernel(model.network).has_value(), "--trainer", "exact with --layers",
+          "adam or sgd for a general network",
+          "The exact trainer is for polynomial kernels only.");
+  observer("reading", 0);
+  const ObservationSummary data = summarise(source);
+  describe(model, source, data, o);
+  const int n = source.dimension();
+  RowFactor factor(n, model.network.layers[0].power, n);
+  double first_variance = -1;
+  forward_differences(source, model.scaling, o.derivative, 1 << 14, [&](const DerivativeRows& rows) {
+    observer("reading", static_cast<double>(factor.rows()) / static_cast<double>(data.pairs));
+    if (!rows.derivatives.allFinite() || !rows.states.allFinite()) overflow(source.name);
+    if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
+    factor.add(rows.states, rows.derivatives, row_weights(rows, first_variance), o.threads);
+  });
+  const ExactSummary exact = train_exact(model.network, factor,
+                                         {.starts = o.starts,
+                                          .max_iterations = o.max_iterations,
+                                          .seed = o.seed,
+                                          .threads = o.threads},
+                                         observer);
+  summary.usable = exact.least_squares || !exact.minima.empty();
+  summary.trusted = exact.converged;
+  summary.status = exact.least_squares ? "least_squares"
+                   : exact.converged   ? "converged"
+                   : summary.usable    ? "not_converged"
+                                       : "diverged";
+  summary.reason = exact.reason;
+  summary.minima = exact.minima;
+  summary.seeds = exact.seeds;
+  auto& record = model.training;
+  record.trainer = "exact";
+  record.status = summary.status;
+  record.reason = summary.reason;
+  record.iterations = exact.iterations;
+  if (summary.usable) {
+    const auto kernel = *polynomial_kernel(model.network);
+    ExactObjective objective(factor, kernel.units(), kernel.dropout);
+    record.objective = objective.weighted(kernel, model.scaling.rate().cwiseAbs2());
+  }
+  summary.seconds = seconds_since(begin);
+  return result;
+}
+
+Fit fit(const Dataset& data, const FitOptions& o, const Observer& observer) {
+  const ObservationSource source = source_of(data);
+  if (trains_exactly(o)) return fit_exact(source, o, observer);
+  const auto begin = std::chrono::steady_clock::now();
+  Fit result;
+  Model& model = result.model;
+  model.network = checked_network(data.dimension(), o);
+  describe(model, source, summarise(source), o);
+  const DerivativeRows rows =
+      forward_differences(to_model_units(data, model.scaling), o.derivative);
+  if (!rows.derivatives.allFinite() || !rows.states.allFinite()) overflow(data.source);
+  run_schedule(model, rows, o, o.trainer, result.summary, observer);
+  model.training.trainer = o.trainer == Trainer::sgd ? "sgd" : "adam";
+  model.training.status = result.summary.status;
+  model.training.reason = result.summary.reason;
+  result.summary.seconds = seconds_since(begin);
   return result;
 }
 

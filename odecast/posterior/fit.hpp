@@ -59,4 +59,11 @@ struct Fit {
 /// options out of range and Error (data) for data that cannot be learnt from.
 Fit fit(const Dataset& data, const FitOptions& options, const Observer& observer);
 
+/// The same by the exact trainer, in two passes over a source, with memory that does not grow with the
+/// rows. fit() of a Dataset goes this way too when the trainer is exact: the same bits.
+Fit fit_exact(const ObservationSource& source, const FitOptions& options, const Observer& observer);
+
+/// Whether fit() would use the exact trainer.
+bool trains_exactly(const FitOptions& options);
+
 }  // namespace odecast

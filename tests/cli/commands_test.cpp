@@ -631,6 +631,10 @@ TEST_F(CommandsTest, DataThroughAPipe) {
   run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "-o", "a.json"});
   run_well({"fit", "-", "--trainer", "adam", "--batches", "2", "-o", "b.json"}, {.input = read("train.csv")});
   EXPECT_EQ(read("a.json"), read("b.json"));
+  // The exact trainer streams a file and holds a pipe in memory: the same bytes.
+  run_well({"fit", "train.csv", "-o", "c.json"});
+  run_well({"fit", "-", "-o", "d.json"}, {.input = read("train.csv")});
+  EXPECT_EQ(read("c.json"), read("d.json"));
   const std::string equations = run_well({"equations", "a.json"}).out;
   EXPECT_EQ(run_well({"equations", "-"}, {.input = read("a.json")}).out, equations);
 }

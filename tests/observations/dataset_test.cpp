@@ -36,7 +36,7 @@ TEST(DatasetTest, SplitKeepsEveryRowOnceAndInOrder) {
 
 TEST(DatasetTest, StandardScalingGivesMeanZeroAndUnitSpread) {
   const Dataset d = make(500);
-  const Scaling s = standard_scaling(d);
+  const Scaling s = standard_scaling(summarise(source_of(d)));
   const Spread after = spread(to_model_units(d, s));
   EXPECT_NEAR(after.mean.norm(), 0, 1e-13);
   EXPECT_NEAR((after.sd - Vector::Ones(2)).norm(), 0, 1e-13);
@@ -47,7 +47,7 @@ TEST(DatasetTest, StandardScalingGivesMeanZeroAndUnitSpread) {
 TEST(DatasetTest, ConstantColumnsKeepTheirScale) {
   Dataset d = make(50);
   d.trajectories[0].states.col(1).setConstant(1e9 / 3);
-  EXPECT_EQ(standard_scaling(d).scale[1], 1);
+  EXPECT_EQ(standard_scaling(summarise(source_of(d))).scale[1], 1);
 }
 
 TEST(DatasetTest, ScalingByPowersOfTwoKeepsTheBits) {
@@ -55,8 +55,29 @@ TEST(DatasetTest, ScalingByPowersOfTwoKeepsTheBits) {
   Dataset scaled = d;
   scaled.trajectories[0].states.col(0) *= 0x1p-30;
   scaled.trajectories[0].states.col(1) *= 0x1p30;
-  EXPECT_EQ(to_model_units(d, standard_scaling(d)).trajectories[0].states,
-            to_model_units(scaled, standard_scaling(scaled)).trajectories[0].states);
+  EXPECT_EQ(to_model_units(d, standard_scaling(summarise(source_of(d)))).trajectories[0].states,
+            to_model_units(scaled, standard_scaling(summarise(source_of(scaled)))).trajectories[0].states);
+}
+
+TEST(DatasetTest, SummaryEqualsTheFormulas) {
+  Dataset d = make(400);
+  d.trajectories.push_back(d.trajectories[0]);
+  d.trajectories[1].states.array() += 0.25;
+  const ObservationSummary s = summarise(source_of(d));
+  const Spread expected = spread(d);
+  EXPECT_EQ(s.rows, 800);
+  EXPECT_EQ(s.trajectories, 2);
+  EXPECT_EQ(s.pairs, 798);
+  EXPECT_LT((s.mean - expected.mean).norm(), 1e-13);
+  EXPECT_LT((s.sd - expected.sd).norm(), 1e-13);
+  EXPECT_LT((s.rms - root_mean_square(d)).norm(), 1e-13);
+  EXPECT_EQ(s.step, 1);
+  EXPECT_EQ(s.last_trajectory, 1u);
+  EXPECT_EQ(s.last_state.transpose(), d.trajectories[1].states.row(399));
+  double squares = 0;
+  for (int i = 0; i < 399; ++i)
+    squares += std::pow(d.trajectories[0].states(i + 1, 0) - d.trajectories[0].states(i, 0), 2);
+  EXPECT_NEAR(s.rms_slope[0], std::sqrt(squares / 399), 1e-12);
 }
 
 TEST(DatasetTest, NoiseHasTheAskedSpreadAndFollowsTheSeed) {

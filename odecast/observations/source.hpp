@@ -1,0 +1,48 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "odecast/observations/csv.hpp"
+
+namespace odecast {
+
+/// Observations that can be gone through several times, row by row, without being in memory: a Dataset
+/// or a file.
+struct ObservationSource {
+  /// One row: which trajectory, its time, its state.
+  using Visitor = std::function<void(std::size_t trajectory, double time, const double* state)>;
+
+  std::vector<std::string> variables;
+  std::string name;  ///< for messages
+  std::function<void(const Visitor&)> replay;
+  /// Ids of the trajectories; complete after a replay.
+  std::shared_ptr<std::vector<std::string>> ids = std::make_shared<std::vector<std::string>>();
+
+  int dimension() const { return static_cast<int>(variables.size()); }
+};
+
+/// The data must outlive the source.
+ObservationSource source_of(const Dataset& data);
+/// A regular file. Each replay reads it again.
+ObservationSource source_of_file(const std::filesystem::path& path, const CsvOptions& options);
+
+/// What one pass over the rows tells. Means and squares by Welford's formulas.
+struct ObservationSummary {
+  long rows = 0, trajectories = 0;
+  long pairs = 0;              ///< of neighbours in a trajectory
+  Vector mean, sd;             ///< of each variable; divisor: the number of rows
+  Vector smallest, largest;
+  Vector rms;                  ///< root mean square
+  Vector rms_slope;            ///< root mean square of (u_{i+1} - u_i) / (t_{i+1} - t_i)
+  double step = 0;             ///< median spacing of the first 10,000 pairs
+  std::size_t last_trajectory = 0;  ///< the last one to begin
+  double last_time = 0;        ///< its last row
+  Vector last_state;
+};
+ObservationSummary summarise(const ObservationSource& source);
+
+}  // namespace odecast
