@@ -45,7 +45,7 @@ struct FitSummary {
   std::string reason;    ///< the same in words
   bool usable = false;   ///< there is a model
   bool trusted = false;  ///< it is what was asked for
-  double seconds = 0;    ///< of derivatives and training
+  double seconds = 0;    ///< of the fit alone, reading excluded
   std::vector<ExactSummary::Minimum> minima;  ///< of the exact trainer
   std::vector<std::uint64_t> seeds;           ///< of its starts
 };

@@ -148,7 +148,7 @@ class KernelGradient {
     std::vector<std::uint32_t> one_mask;
     if (options_.mask_per_batch && hidden_.dropout > 0) one_mask = whole_batch_mask(step);
     scaled_ = theta.head(scaled_.size()) * hidden_.mask_value();
-    parallel_for(threads_, runs_.size(), [&](std::size_t i) {
+    const auto one_run = [&](std::size_t i) {
       Run& run = runs_[i];
       fill_masks(run, static_cast<long>(i) * (kRowsPerRun / kRowsPerBlock), step, one_mask);
       GradientJob& job = run.job;
@@ -158,7 +158,11 @@ class KernelGradient {
       job.W2 = theta.data() + k_ * n_ + k_;
       job.B2 = job.W2 + outputs_ * k_;
       kernel_(job);
-    });
+    };
+    if (threads_ > 1)
+      parallel_for(threads_, runs_.size(), one_run);
+    else
+      for (std::size_t i = 0; i < runs_.size(); ++i) one_run(i);  // allocates nothing
     gradient.setZero(theta.size());
     double loss = 0;
     for (const Run& run : runs_) {

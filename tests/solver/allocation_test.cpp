@@ -1,35 +1,14 @@
-// The inner loops allocate nothing. Every operator new of this program is counted.
+// The inner loops allocate nothing.
+
+#include "support/allocations.hpp"
 
 #include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <functional>
-#include <new>
 
 #include "odecast/solver/lanes.hpp"
 #include "odecast/systems/catalogue.hpp"
 
-namespace {
-std::atomic<long> allocations{0};
-}
-
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-
 namespace odecast {
 namespace {
-
-long allocations_of(const std::function<void()>& action) {
-  const long before = allocations;
-  action();
-  return allocations - before;
-}
 
 TEST(AllocationTest, LanesAllocateTheSameForManyStepsAsForFew) {
   const MonomialBasis basis(3, 2);
