@@ -7,19 +7,10 @@
 #include "odecast/training/exact.hpp"
 #include "odecast/training/train.hpp"
 #include "support/kernels.hpp"
+#include "support/rows.hpp"
 
 namespace odecast {
 namespace {
-
-DerivativeRows some_rows() {
-  Stream stream(1, Purpose::observation_noise, 0);
-  DerivativeRows rows{Matrix(300, 3), Matrix(300, 3), Matrix::Ones(300, 3)};
-  for (Eigen::Index i = 0; i < rows.states.size(); ++i) {
-    rows.states.data()[i] = stream.normal();
-    rows.derivatives.data()[i] = stream.normal();
-  }
-  return rows;
-}
 
 TEST(TrainingAllocationTest, TheCounterCounts) {
   const long one = allocations_of([] { Vector(1000).setZero(); });
@@ -27,7 +18,7 @@ TEST(TrainingAllocationTest, TheCounterCounts) {
 }
 
 TEST(TrainingAllocationTest, AdamStepsAllocateNothing) {
-  const DerivativeRows rows = some_rows();
+  const DerivativeRows rows = random_rows(300, 3, 1);
   const auto run = [&](int steps) {
     Network network = random_kernel(3, 10, 2, 0.25, false, 1);
     TrainOptions o;
@@ -40,7 +31,7 @@ TEST(TrainingAllocationTest, AdamStepsAllocateNothing) {
 }
 
 TEST(TrainingAllocationTest, TheExactObjectiveAllocatesNothing) {
-  const DerivativeRows rows = some_rows();
+  const DerivativeRows rows = random_rows(300, 3, 1);
   RowFactor factor(3, 2, 3);
   factor.add(rows.states, rows.derivatives);
   ExactObjective objective(factor, 10, 0.25);

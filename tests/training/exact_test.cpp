@@ -9,19 +9,10 @@
 #include "odecast/training/lbfgs.hpp"
 #include "odecast/training/objective.hpp"
 #include "support/kernels.hpp"
+#include "support/rows.hpp"
 
 namespace odecast {
 namespace {
-
-DerivativeRows random_rows(int rows, int n, std::uint64_t seed) {
-  Stream stream(seed, Purpose::observation_noise, 0);
-  DerivativeRows r{Matrix(rows, n), Matrix(rows, n), Matrix::Ones(rows, n)};
-  for (Eigen::Index i = 0; i < r.states.size(); ++i) {
-    r.states.data()[i] = stream.normal();
-    r.derivatives.data()[i] = stream.normal();
-  }
-  return r;
-}
 
 RowFactor factor_of(const DerivativeRows& rows, int degree, int threads = 1) {
   RowFactor factor(rows.dimension(), degree, rows.dimension());

@@ -5,19 +5,10 @@
 #include <cmath>
 
 #include "support/kernels.hpp"
+#include "support/rows.hpp"
 
 namespace odecast {
 namespace {
-
-DerivativeRows random_rows(int rows, int n, std::uint64_t seed) {
-  Stream stream(seed, Purpose::observation_noise, 0);
-  DerivativeRows r{Matrix(rows, n), Matrix(rows, n), Matrix::Zero(rows, n)};
-  for (Eigen::Index i = 0; i < r.states.size(); ++i) {
-    r.states.data()[i] = stream.normal();
-    r.derivatives.data()[i] = stream.normal();
-  }
-  return r;
-}
 
 TEST(ObjectiveTest, EqualsTheWeightedSumOverAllMasks) {
   for (const int degree : {1, 2, 3}) {

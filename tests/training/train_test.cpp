@@ -11,6 +11,7 @@
 #include "odecast/training/objective.hpp"
 #include "odecast/training/optimiser.hpp"
 #include "support/kernels.hpp"
+#include "support/rows.hpp"
 
 namespace odecast {
 namespace {
@@ -35,12 +36,8 @@ TEST(TrainTest, LaneGradientEqualsBackPropagation) {
   // masks that are all ones (r = 0), for row counts that do and do not fill blocks.
   for (const auto& [n, k, degree, count] : {std::tuple{3, 10, 2, 70}, {2, 4, 2, 32}, {3, 10, 2, 2100},
                                           {1, 3, 1, 5}, {4, 7, 3, 33}, {3, 5, 1, 40}}) {
-    Stream stream(1, Purpose::observation_noise, 0);
-    DerivativeRows rows{Matrix(count, n), Matrix(count, n), Matrix::Zero(count, n)};
-    for (Eigen::Index i = 0; i < rows.states.size(); ++i) {
-      rows.states.data()[i] = stream.normal();
-      rows.derivatives.data()[i] = stream.normal();
-    }
+    DerivativeRows rows = random_rows(count, n, 1);
+    rows.sigma.setZero();
     const Network start = random_kernel(n, k, degree, 0, false, 2);
     Network trained = start;
     TrainOptions o;
