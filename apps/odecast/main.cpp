@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -73,6 +74,10 @@ int main(int argc, char** argv) {
   using namespace odecast;
   using namespace odecast::cli;
   install_signal_handlers();
+  // Keep freed memory: by default every large buffer is mapped, faulted in page by page, and unmapped.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 16 << 20);
   try {
     const int code = run({argv + 1, argv + argc});
     if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());

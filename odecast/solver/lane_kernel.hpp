@@ -53,12 +53,14 @@ struct LaneProblem {
     while (last < job.outputs && job.times[last] <= t_new) ++last;
     if (last == first) return;
     const int n = job.variables;
+    const double* __restrict times = job.times;
+    const double per_step = 1 / h;
     for (int i = 0; i < n; ++i) {
       const double y0 = lane(y[i], l), q0 = lane(Q[i], l), q1 = lane(Q[n + i], l),
                    q2 = lane(Q[2 * n + i], l), q3 = lane(Q[3 * n + i], l);
-      double* out = job.states + (static_cast<long>(member[l]) * n + i) * job.outputs;
+      double* __restrict out = job.states + (static_cast<long>(member[l]) * n + i) * job.outputs;
       for (int k = first; k < last; ++k) {
-        const double x = (job.times[k] - t) / h;
+        const double x = (times[k] - t) * per_step;
         out[k] = y0 + h * (x * (q0 + x * (q1 + x * (q2 + x * q3))));
       }
     }

@@ -54,7 +54,7 @@ struct OneTrajectory {
     int& k = solution.outputs;
     for (; static_cast<std::size_t>(k) < times.size() && times[static_cast<std::size_t>(k)] <= t_new;
          ++k) {
-      const double x = (times[static_cast<std::size_t>(k)] - t) / h;
+      const double x = (times[static_cast<std::size_t>(k)] - t) * (1 / h);
       for (Eigen::Index i = 0; i < n; ++i)
         solution.states(k, i) =
             land ? y_new[i]
