@@ -72,8 +72,12 @@ std::vector<double> output_times(const Arguments& a, const Model& model, const F
 
 int run_single(const Arguments& a, const Model& model, const ForecastOptions& o) {
   const std::string output = a.text("--output");
-  const SingleTrajectory one = single_trajectory(
-      model, a.text("--field") == "mean" ? SingleField::mean : SingleField::point, o);
+  SingleTrajectory one;
+  {
+    const Observer observer = progress(a);
+    one = single_trajectory(
+        model, a.text("--field") == "mean" ? SingleField::mean : SingleField::point, o, observer);
+  }
   const bool good = one.status == SolveStatus::finished;
   const bool usable = one.times.size() > 1;
   if (usable) write_file(output, format_csv({model.variables, {{"", one.times, one.states}}}));

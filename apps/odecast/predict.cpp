@@ -22,9 +22,13 @@ int run(const Arguments& a) {
     throw_usage({"option --level", a.text("--level"), "a number between 0 and 1", "0.95 is usual."});
   const DropoutPosterior posterior(model.network);
   const Vector v = model.scaling.to_model(u);
-  const Moments m = a.given("--draws")
-                        ? sampled_moments(posterior, v, static_cast<int>(a.whole("--draws", 2, 1'000'000'000)), a.seed())
-                        : posterior.moments(v);
+  Moments m;
+  if (a.given("--draws")) {
+    const auto draws = static_cast<int>(a.whole("--draws", 2, 1'000'000'000));
+    m = sampled_moments(posterior, v, draws, a.seed(), progress(a));
+  } else {
+    m = posterior.moments(v);
+  }
   const Vector mean = model.scaling.rate().cwiseProduct(m.mean);
   const Vector sd = model.scaling.rate().cwiseProduct(m.sd());
   const double c = normal_quantile((1 + level) / 2);

@@ -11,7 +11,7 @@
 namespace odecast {
 namespace {
 
-constexpr long kPerBlock = 128, kPerWave = 256 * kPerBlock;
+constexpr long kPerBlock = 128, kPerWave = 64 * kPerBlock;
 /// Up to here the fields of a finite posterior are integrated once each and kept.
 constexpr std::uint64_t kMaxRemembered = 4096;
 
@@ -48,6 +48,12 @@ void solve_with_transition_noise(const EnsembleSetting& s, const VectorField& fi
   }
 }
 
+/// Whether all trajectories can run in lanes.
+bool in_lanes(const EnsembleSetting& s) {
+  return s.solver.method == Method::rk45 && !s.options.transition_noise &&
+         s.posterior.draw(s.options.seed, 0).polynomial();
+}
+
 /// A field, the index of its start and noise, and what it counts for.
 struct Member {
   VectorField field;
@@ -58,9 +64,7 @@ struct Member {
 /// Integrates the members in model units, in lanes where all are polynomial.
 void integrate(const EnsembleSetting& s, const std::vector<Member>& members, LaneSolutions& out) {
   const auto n = static_cast<std::size_t>(s.n);
-  bool lanes = s.solver.method == Method::rk45 && !s.options.transition_noise;
-  for (const Member& m : members) lanes = lanes && m.field.polynomial();
-  if (lanes) {
+  if (in_lanes(s)) {
     LaneProblems problems;
     problems.t0 = s.t0;
     problems.times = s.output_times;
@@ -162,6 +166,8 @@ long next_wave(const EnsembleSetting& s, long kept, long tried) {
 Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
   Ensemble total(s);
   const long wanted = s.options.draws, limit = attempt_limit(s);
+  // Lanes need company; a lone trajectory may take long, and the observer waits for its block.
+  const long per_block = in_lanes(s) ? kPerBlock : 4;
   const auto members = [&](long first, long size) {
     std::vector<Member> list;
     for (long k = first; k < first + size; ++k)
@@ -174,11 +180,11 @@ Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
     const double done = static_cast<double>(total.kept) / static_cast<double>(wanted);
     const double wave = std::min(1 - done, static_cast<double>(size) / static_cast<double>(wanted));
     std::vector<std::optional<Ensemble>> blocks(
-        static_cast<std::size_t>((size + kPerBlock - 1) / kPerBlock));
+        static_cast<std::size_t>((size + per_block - 1) / per_block));
     parallel_for(
         s.options.threads, blocks.size(),
         [&](std::size_t b) {
-          const long begin = static_cast<long>(b) * kPerBlock, in_block = std::min(kPerBlock, size - begin);
+          const long begin = static_cast<long>(b) * per_block, in_block = std::min(per_block, size - begin);
           blocks[b].emplace(run_block(s, members(first + begin, in_block), in_block));
         },
         [&](std::size_t begun) {

@@ -282,14 +282,19 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
 }
 
 SingleTrajectory single_trajectory(const Model& model, SingleField which,
-                                   const ForecastOptions& options) {
+                                   const ForecastOptions& options, const Observer& observer) {
   const DropoutPosterior posterior(model.network);
   ForecastOptions one = options;  // no band: its limits do not apply
   one.bands = Bands::sd;
   one.masks = MaskSource::sampled;
   const EnsembleSetting s = make_setting(model, one, posterior);
-  const VectorField field =
+  const VectorField chosen =
       which == SingleField::mean ? posterior.mean_field() : posterior.point_field();
+  const double span = s.output_times.back() - s.t0;
+  const VectorField field(s.n, [&](double t, const double* u, double* dudt) {
+    observer("forecasting", (t - s.t0) / span);
+    chosen(t, u, dudt);
+  });
   const Solution solution =
       solve(field, s.t0, model.scaling.to_model(s.start.state), s.output_times, s.solver);
   SingleTrajectory result{{s.start.time}, Matrix(solution.outputs + 1, s.n), solution.status,

@@ -109,6 +109,7 @@ struct SingleTrajectory {
   double reached = 0;
 };
 SingleTrajectory single_trajectory(const Model& model, SingleField field,
-                                   const ForecastOptions& options);
+                                   const ForecastOptions& options,
+                                   const Observer& observer = ignore_progress);
 
 }  // namespace odecast

@@ -129,13 +129,14 @@ VectorField DropoutPosterior::point_field() const {
   return VectorField(masked_field(*expansion_, Vector::Constant(kernel_->units(), unscaled)));
 }
 
-Moments sampled_moments(const Posterior& posterior, const Vector& u, int draws,
-                        std::uint64_t seed) {
+Moments sampled_moments(const Posterior& posterior, const Vector& u, int draws, std::uint64_t seed,
+                        const Observer& observer) {
   assert(draws >= 2);
   const auto n = u.size();
   Moments m{Vector::Zero(n), Matrix::Zero(n, n)};
   Vector f(n);
   for (int k = 0; k < draws; ++k) {
+    observer("sampling", static_cast<double>(k) / draws);
     posterior.draw(seed, static_cast<std::uint64_t>(k))(0, u.data(), f.data());
     const Vector before = f - m.mean;
     m.mean += before / (k + 1);

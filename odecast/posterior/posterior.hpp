@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "odecast/core/observer.hpp"
 #include "odecast/core/vector_field.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
 
@@ -31,6 +32,7 @@ class Posterior {
 };
 
 /// The same from K draws (paper eqs. sampleMuWGauss, sampleSigWGauss; divisor K - 1).
-Moments sampled_moments(const Posterior& posterior, const Vector& u, int draws, std::uint64_t seed);
+Moments sampled_moments(const Posterior& posterior, const Vector& u, int draws, std::uint64_t seed,
+                        const Observer& observer = ignore_progress);
 
 }  // namespace odecast
