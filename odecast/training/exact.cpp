@@ -95,7 +95,7 @@ ExactObjective::ExactObjective(const RowFactor& factor, int units, double dropou
   B2_.resize(outputs_);
   length_.resize(k_);
   b_power_.resize(degree_ + 1);
-  cholesky_ = Eigen::LLT<Eigen::MatrixXd>(k_);
+  cholesky_.compute(Eigen::MatrixXd::Identity(k_, k_));  // sized and, for copies, initialised
 }
 
 void ExactObjective::expand(const double* W1, const double* B1) {
