@@ -211,7 +211,7 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
   std::vector<long> counts;
   Ensemble total(s);
   const long wanted = s.options.draws, limit = attempt_limit(s);
-  std::vector<std::size_t> place;  // of each draw
+  std::vector<std::size_t> place;  // of each draw of a wave
   while (total.kept < wanted && total.tried < limit) {
     observer("forecasting", static_cast<double>(total.kept) / static_cast<double>(wanted));
     const long first = total.tried, wave = next_wave(s, total.kept, total.tried);
@@ -250,7 +250,7 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
                                       static_cast<double>(total.kept + wave));
         });
     for (long k = first; k < first + wave && total.kept < wanted; ++k) {
-      const std::size_t at = place[static_cast<std::size_t>(k)];
+      const std::size_t at = place[static_cast<std::size_t>(k - first)];
       ++total.tried;
       const bool finished = ends[at].status == SolveStatus::finished;
       if (!finished) total.blow_ups.push_back({ends[at].time * s.model.scaling.time, 1.0});
@@ -258,7 +258,7 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
       ++total.kept;
       ++counts[at];
     }
-    place.resize(static_cast<std::size_t>(total.tried));
+    place.clear();
   }
   total.tried_weight = static_cast<double>(total.tried);
   total.kept_weight = static_cast<double>(total.kept);

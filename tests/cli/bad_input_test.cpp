@@ -71,7 +71,7 @@ class BadInputTest : public ProgramTest {
 
   void interrupted(const Words& args, int signal) const {
     const auto before = snapshot();
-    const Result result = run(args, {.signal = signal, .signal_after = 0.5});
+    const Result result = run(args, {.signal = signal, .signal_after = 1.5});
     EXPECT_EQ(result.code, 128 + signal) << result.err;
     EXPECT_EQ(result.out, "");
     EXPECT_TRUE(contains(result.err, "interrupted")) << result.err;
@@ -692,7 +692,7 @@ TEST_F(BadInputTest, TerminatedFit) {
 
 TEST_F(BadInputTest, InterruptedForecast) {
   make_model();
-  interrupted({"forecast", "model.json", "--init", "1,1,1", "--until", "1", "--draws", "10000000",
+  interrupted({"forecast", "model.json", "--init", "1,1,1", "--until", "1", "--draws", "1000000000",
                "--bands", "sd", "--blow-up", "until", "-o", "old.out"},
               SIGINT);
 }
