@@ -354,13 +354,15 @@ BENCHMARK(forecast_draws)
 void lanes(State& state, const LaneProblems& problems, long members, double bound) {
   SolverOptions options;
   options.bound = bound;
-  LaneSolutions solutions;
+  std::vector<double> states(problems.starts.size() *
+                             static_cast<std::size_t>(lane_stride(static_cast<int>(problems.times.size()))));
+  std::vector<TrajectoryEnd> ends(static_cast<std::size_t>(members));
   for (auto _ : state) {
-    solve_lanes(problems, options, solutions);
-    benchmark::DoNotOptimize(solutions.states.data());
+    solve_lanes(problems, options, states.data(), ends);
+    benchmark::DoNotOptimize(states.data());
   }
   double steps = 0, outputs = 0;
-  for (const auto& end : solutions.ends) {
+  for (const auto& end : ends) {
     steps += static_cast<double>(end.steps);
     outputs += end.outputs;
   }

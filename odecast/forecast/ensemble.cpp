@@ -6,7 +6,6 @@
 
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
-#include "odecast/solver/lanes.hpp"
 
 namespace odecast {
 namespace {
@@ -14,10 +13,11 @@ namespace {
 constexpr long kPerBlock = 128, kPerWave = 64 * kPerBlock;
 /// Up to here the fields of a finite posterior are integrated once each and kept.
 constexpr std::uint64_t kMaxRemembered = 4096;
+constexpr std::size_t kKeptRoom = std::size_t{1} << 19;
 
 /// The paper's Markov chain with ε at the output times: one integration per interval.
 void solve_with_transition_noise(const EnsembleSetting& s, const VectorField& field, Vector u,
-                                 std::uint64_t index, double* states, LaneSolutions::End& end) {
+                                 std::uint64_t index, double* states, TrajectoryEnd& end) {
   Stream stream(s.options.seed, Purpose::transition_noise, index);
   const int order = s.options.solver.method == Method::euler ? 1 : 4;
   SolverOptions solver = s.solver;
@@ -42,7 +42,7 @@ void solve_with_transition_noise(const EnsembleSetting& s, const VectorField& fi
     u = part.states.row(0).transpose();
     const double sigma = std::pow(target - t, order);
     for (int i = 0; i < s.n; ++i) u[i] += sigma * stream.normal();
-    for (int i = 0; i < s.n; ++i) states[i * s.times + k] = u[i];
+    for (int i = 0; i < s.n; ++i) states[i * s.stride() + k] = u[i];
     end.outputs = k + 1;
     t = target;
   }
@@ -62,8 +62,9 @@ struct Member {
 };
 
 /// Integrates the members in model units, in lanes where all are polynomial.
-void integrate(const EnsembleSetting& s, const std::vector<Member>& members, LaneSolutions& out) {
-  const auto n = static_cast<std::size_t>(s.n);
+void integrate(const EnsembleSetting& s, const std::vector<Member>& members, double* all_states,
+               std::span<TrajectoryEnd> ends) {
+  if (members.empty()) return;
   if (in_lanes(s)) {
     LaneProblems problems;
     problems.t0 = s.t0;
@@ -75,29 +76,26 @@ void integrate(const EnsembleSetting& s, const std::vector<Member>& members, Lan
       const Vector u = s.start_of(m.index);
       problems.starts.insert(problems.starts.end(), u.begin(), u.end());
     }
-    solve_lanes(problems, s.solver, out);
+    solve_lanes(problems, s.solver, all_states, ends);
     return;
   }
-  const std::size_t size = n * static_cast<std::size_t>(s.times);
-  out.states.resize(members.size() * size);
-  out.ends.assign(members.size(), {});
   for (std::size_t k = 0; k < members.size(); ++k) {
     const Member& m = members[k];
-    double* states = out.states.data() + k * size;
+    double* states = all_states + k * s.trajectory_size();
     if (s.options.transition_noise) {
-      solve_with_transition_noise(s, m.field, s.start_of(m.index), m.index, states, out.ends[k]);
+      solve_with_transition_noise(s, m.field, s.start_of(m.index), m.index, states, ends[k]);
       continue;
     }
     const Solution one = solve(m.field, s.t0, s.start_of(m.index), s.output_times, s.solver);
-    out.ends[k] = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
+    ends[k] = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
     for (int t = 0; t < one.outputs; ++t)
-      for (int i = 0; i < s.n; ++i) states[i * s.times + t] = one.states(t, i);
+      for (int i = 0; i < s.n; ++i) states[i * s.stride() + t] = one.states(t, i);
   }
 }
 
 /// Counts one trajectory, or its blow-up. Returns whether it is kept.
 bool count(const EnsembleSetting& s, Ensemble& e, const double* states,
-           const LaneSolutions::End& end, double weight) {
+           const TrajectoryEnd& end, double weight) {
   ++e.tried;
   e.tried_weight += weight;
   const bool finished = end.status == SolveStatus::finished;
@@ -105,29 +103,38 @@ bool count(const EnsembleSetting& s, Ensemble& e, const double* states,
   if (!finished && s.options.blow_up == BlowUp::discard) return false;
   ++e.kept;
   e.kept_weight += weight;
-  e.moments.add(states, end.outputs, weight);
+  e.moments.add(states, s.stride(), end.outputs, weight);
   return true;
 }
 
 /// A block of members, integrated and counted in order until `enough` are kept.
 Ensemble run_block(const EnsembleSetting& s, const std::vector<Member>& members, long enough) {
-  thread_local LaneSolutions solutions;
-  integrate(s, members, solutions);
+  // Kept from block to block, up to what a usual block takes.
+  thread_local AlignedDoubles room;
+  thread_local std::size_t room_size = 0;
+  const std::size_t size = s.trajectory_size(), needed = members.size() * size;
+  if (room_size < needed || room_size > 2 * std::max(needed, kKeptRoom)) {
+    room = nullptr;
+    room = aligned_doubles(room_size = needed);
+  }
+  std::vector<TrajectoryEnd> ends(members.size());
+  integrate(s, members, room.get(), ends);
   Ensemble block(s);
   block.integrated = static_cast<long>(members.size());
   const bool store = s.options.bands != Bands::sd;
-  const std::size_t size = static_cast<std::size_t>(s.n) * static_cast<std::size_t>(s.times);
-  std::vector<double> kept;
   for (std::size_t k = 0; k < members.size() && block.kept < enough; ++k) {
-    const double* states = solutions.states.data() + k * size;
-    const auto& end = solutions.ends[k];
-    if (!count(s, block, states, end, members[k].weight) || !store) continue;
-    kept.insert(kept.end(), states, states + size);
-    block.stored.push_back({nullptr, end.outputs, members[k].weight});
+    const double* states = room.get() + k * size;
+    if (count(s, block, states, ends[k], members[k].weight) && store)
+      block.stored.push_back({states, ends[k].outputs, members[k].weight});
   }
-  for (std::size_t k = 0; k < block.stored.size(); ++k)
-    block.stored[k].states = kept.data() + k * size;
-  block.storage.push_back(std::move(kept));
+  if (store) {
+    double* kept = block.storage.emplace_back(aligned_doubles(block.stored.size() * size)).get();
+    for (StoredTrajectory& t : block.stored) {
+      std::copy_n(t.states, size, kept);
+      t.states = kept;
+      kept += size;
+    }
+  }
   return block;
 }
 
@@ -203,11 +210,11 @@ Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
 
 /// Draws from few fields: each field that is drawn is integrated once and counted as often as drawn.
 Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
-  const std::size_t size = static_cast<std::size_t>(s.n) * static_cast<std::size_t>(s.times);
+  const std::size_t size = s.trajectory_size();
   std::unordered_map<std::uint64_t, std::size_t> known;  // atom to place
   std::vector<std::uint64_t> atoms;                      // in order of first appearance
   std::vector<const double*> states;
-  std::vector<LaneSolutions::End> ends;
+  std::vector<TrajectoryEnd> ends;
   std::vector<long> counts;
   Ensemble total(s);
   const long wanted = s.options.draws, limit = attempt_limit(s);
@@ -226,8 +233,7 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
     states.resize(atoms.size());
     ends.resize(atoms.size());
     const std::size_t blocks = (fresh + kPerBlock - 1) / kPerBlock;
-    const std::size_t storage = total.storage.size();
-    total.storage.resize(storage + blocks);
+    double* room = total.storage.emplace_back(aligned_doubles(fresh * size)).get();
     parallel_for(
         s.options.threads, blocks,
         [&](std::size_t b) {
@@ -235,13 +241,9 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
           std::vector<Member> members;
           for (std::size_t k = from; k < to; ++k)
             members.push_back({s.posterior.atom_field(atoms[k]), 0, 1.0});
-          LaneSolutions solutions;
-          integrate(s, members, solutions);
-          total.storage[storage + b] = std::move(solutions.states);
-          for (std::size_t k = from; k < to; ++k) {
-            states[k] = total.storage[storage + b].data() + (k - from) * size;
-            ends[k] = solutions.ends[k - from];
-          }
+          integrate(s, members, room + (from - begin) * size,
+                    std::span(ends).subspan(from, to - from));
+          for (std::size_t k = from; k < to; ++k) states[k] = room + (k - begin) * size;
         },
         [&](std::size_t begun) {
           observer("forecasting", (static_cast<double>(total.kept) +
@@ -265,7 +267,7 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
   total.integrated = static_cast<long>(atoms.size());
   for (std::size_t k = 0; k < atoms.size(); ++k) {
     if (counts[k] == 0) continue;
-    total.moments.add(states[k], ends[k].outputs, static_cast<double>(counts[k]));
+    total.moments.add(states[k], s.stride(), ends[k].outputs, static_cast<double>(counts[k]));
     if (s.options.bands != Bands::sd)
       total.stored.push_back({states[k], ends[k].outputs, static_cast<double>(counts[k])});
   }

@@ -2,8 +2,10 @@
 
 // How a forecast's trajectories are made and summed up. Part of forecast.cpp, apart for its size.
 
+#include "odecast/core/aligned.hpp"
 #include "odecast/forecast/forecast.hpp"
 #include "odecast/forecast/moments.hpp"
+#include "odecast/solver/lanes.hpp"
 
 namespace odecast {
 
@@ -17,6 +19,11 @@ struct EnsembleSetting {
   int n, times;
   double t0;
   std::vector<double> output_times;
+  /// Trajectories are variable × stride.
+  int stride() const { return lane_stride(times); }
+  std::size_t trajectory_size() const {
+    return static_cast<std::size_t>(n) * static_cast<std::size_t>(stride());
+  }
 
   Vector start_of(std::uint64_t index) const;
   bool point_start() const { return (start.sd.array() == 0).all(); }
@@ -24,7 +31,7 @@ struct EnsembleSetting {
 
 /// A trajectory that is kept for the quantiles.
 struct StoredTrajectory {
-  const double* states;  ///< variable × time
+  const double* states;  ///< variable × stride
   int outputs;
   double weight;
 };
@@ -39,7 +46,7 @@ struct Ensemble {
   explicit Ensemble(const EnsembleSetting& s) : moments(s.n, s.times) {}
   RunningMoments moments;
   std::vector<StoredTrajectory> stored;
-  std::vector<std::vector<double>> storage;  ///< what `stored` points into
+  std::vector<AlignedDoubles> storage;  ///< what `stored` points into
   std::vector<BlowUpRecord> blow_ups;        ///< in draw order
   long tried = 0, kept = 0, integrated = 0;
   double tried_weight = 0, kept_weight = 0;

@@ -142,7 +142,7 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
       const StoredTrajectory& t = e.stored[k];
       for (int at = begin; at < std::min(end, t.outputs); ++at) {
         const std::size_t place = static_cast<std::size_t>(at - begin) * size + k;
-        x[place] = t.states[i * s.times + at];
+        x[place] = t.states[i * s.stride() + at];
         weights[place] = t.weight;
       }
     }

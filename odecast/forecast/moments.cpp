@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "odecast/core/isa.hpp"
+#include "odecast/forecast/moments_kernel.hpp"
+
 namespace odecast {
 
 RunningMoments::RunningMoments(int variables, int times)
@@ -14,21 +17,14 @@ RunningMoments::RunningMoments(int variables, int times)
       means_(static_cast<std::size_t>(variables) * static_cast<std::size_t>(times)),
       squares_(means_.size()) {}
 
-void RunningMoments::add(const double* states, int outputs, double weight) {
+void RunningMoments::add(const double* states, int stride, int outputs, double weight) {
   assert(outputs <= times_);
-  for (int t = 0; t < outputs; ++t) {
-    counts_[static_cast<std::size_t>(t)] += weight;
-    share_[static_cast<std::size_t>(t)] = weight / counts_[static_cast<std::size_t>(t)];
-  }
-  const double* share = share_.data();
-  for (int v = 0; v < variables_; ++v) {
-    const double* x = states + at(v, 0);
-    double *mean = means_.data() + at(v, 0), *square = squares_.data() + at(v, 0);
-    for (int t = 0; t < outputs; ++t) {
-      const double delta = x[t] - mean[t];
-      mean[t] += delta * share[t];
-      square[t] += weight * delta * (x[t] - mean[t]);
-    }
+  const MomentsJob job{variables_, outputs, stride, times_, weight, states,
+                       counts_.data(), share_.data(), means_.data(), squares_.data()};
+  switch (active_isa()) {
+    case Isa::sse2: return add_moments_sse2(job);
+    case Isa::avx2: return add_moments_avx2(job);
+    case Isa::avx512: return add_moments_avx512(job);
   }
 }
 

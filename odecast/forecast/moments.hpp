@@ -16,8 +16,8 @@ class RunningMoments {
  public:
   RunningMoments(int variables, int times);
 
-  /// `states` is variable × time; the first `outputs` times count.
-  void add(const double* states, int outputs, double weight = 1);
+  /// `states` is variable × stride; the first `outputs` times count.
+  void add(const double* states, int stride, int outputs, double weight = 1);
   void merge(const RunningMoments& other);
 
   /// Sum of the weights of those that reached the time.

@@ -9,8 +9,8 @@
 #include "odecast/solver/lane_job.hpp"
 
 namespace odecast {
-void solve_lanes(const LaneProblems& problems, const SolverOptions& options,
-                 LaneSolutions& solutions) {
+void solve_lanes(const LaneProblems& problems, const SolverOptions& options, double* states,
+                 std::span<TrajectoryEnd> ends) {
   check(options);
   const MonomialBasis& basis = *problems.basis;
   const auto n = static_cast<std::size_t>(basis.variables());
@@ -18,24 +18,24 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options,
   assert(options.method == Method::rk45 && !options.land_on_outputs);
   assert(problems.coefficients.size() == members * n * static_cast<std::size_t>(basis.size()));
   assert(!problems.times.empty() && problems.times.front() > problems.t0);
-  solutions.states.resize(members * n * problems.times.size());
-  solutions.ends.assign(members, {});
+  assert(ends.size() == members);
 
   std::vector<int> parent, variable;
   for (int m = 0; m < basis.size(); ++m) {
     parent.push_back(basis.parent(m));
     variable.push_back(basis.variable(m));
   }
+  std::vector<double> times(problems.times.begin(), problems.times.end());
+  times.resize(times.size() + 8, times.back());
   const long work_size = lane_work_size(basis.variables(), basis.size());
-  const AlignedDoubles work = aligned_doubles(work_size);
-  std::vector<LaneEnd> ends(members);
+  const AlignedDoubles work = aligned_doubles(static_cast<std::size_t>(work_size));
   const LaneJob job{basis.variables(),
                     basis.size(),
                     static_cast<int>(problems.times.size()),
                     static_cast<int>(members),
                     parent.data(),
                     variable.data(),
-                    problems.times.data(),
+                    times.data(),
                     problems.coefficients.data(),
                     problems.starts.data(),
                     problems.t0,
@@ -45,7 +45,7 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options,
                     options.max_step,
                     options.bound,
                     options.max_steps,
-                    solutions.states.data(),
+                    states,
                     ends.data(),
                     work.get()};
   switch (active_isa()) {
@@ -53,9 +53,6 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options,
     case Isa::avx2: run_lanes_avx2(job); break;
     case Isa::avx512: run_lanes_avx512(job); break;
   }
-  for (std::size_t i = 0; i < members; ++i)
-    solutions.ends[i] = {static_cast<SolveStatus>(ends[i].status), ends[i].outputs, ends[i].time,
-                         ends[i].steps};
 }
 
 }  // namespace odecast

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "odecast/solver/lane_job.hpp"
 #include "odecast/solver/solve.hpp"
 
 namespace odecast {
@@ -16,21 +17,11 @@ struct LaneProblems {
   std::vector<double> starts;         ///< member × variable
 };
 
-struct LaneSolutions {
-  std::vector<double> states;  ///< member × variable × time
-  struct End {
-    SolveStatus status = SolveStatus::finished;
-    int outputs = 0;  ///< how many times were reached
-    double time = 0;  ///< of the blow-up, or the last output time
-    long steps = 0;   ///< accepted and rejected
-  };
-  std::vector<End> ends;
-};
-
 /// Integrates all of them with rk45, eight at a time: each lane has its own time and step, and a
 /// lane that is done or has blown up takes the next member at once. `options.method` must be rk45.
-/// Buffers in `solutions` are reused.
-void solve_lanes(const LaneProblems& problems, const SolverOptions& options,
-                 LaneSolutions& solutions);
+/// `states` has room for member × variable × lane_stride(times); in each row the first
+/// `ends[member].outputs` count.
+void solve_lanes(const LaneProblems& problems, const SolverOptions& options, double* states,
+                 std::span<TrajectoryEnd> ends);
 
 }  // namespace odecast

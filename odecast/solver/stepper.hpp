@@ -128,8 +128,10 @@ ODECAST_INLINE int workspace_size(int n) { return (3 + 7 + 4) * n; }
 ///   void count(int lane, bool accepted)
 ///   double* scratch()           3 n doubles
 /// Every loop ends: each pass costs each lane one of its max_steps.
-template <class Real, class Problem>
-void integrate(Problem& problem, int n, const StepLimits& o, Real* work) {
+/// N is the number of variables where the compiler knows it, 0 otherwise.
+template <int N = 0, class Real, class Problem>
+void integrate(Problem& problem, int variables, const StepLimits& o, Real* work) {
+  const int n = N ? N : variables;
   constexpr int L = lanes_of<Real>();
   constexpr const Tableau& M = kDormandPrince;
   Real *y = work, *y_new = y + n, *stage = y_new + n, *K = stage + n, *Q = K + 7 * n;

@@ -488,8 +488,7 @@ TEST_F(BadInputTest, UnwritableOutputIsFoundBeforeTheWork) {
   make_model();
   make_long_data();
   fs::create_directory(path("directory"));
-  for (const std::string output :
-       {"nowhere/out", "old.out/out", "directory", "/proc/odecast.out", "/sys/odecast.out"}) {
+  for (const std::string output : {"nowhere/out", "old.out/out", "directory", "/proc/odecast.out"}) {
     const Words parts = {"output '" + output + "'"};
     std::vector<Words> calls = {
         {"fit", "long.csv", "-o", output},

@@ -20,8 +20,8 @@ TEST(MomentsTest, EqualTheTwoPassFormulaForOffsetData) {
     std::vector<double> states;
     for (int i = 0; i < 2 * times; ++i) states.push_back(1e8 + stream.normal());
     outputs.push_back(k % 3 == 0 ? 4 : times);
-    whole.add(states.data(), outputs.back());
-    (k < 80 ? left : right).add(states.data(), outputs.back());
+    whole.add(states.data(), times, outputs.back());
+    (k < 80 ? left : right).add(states.data(), times, outputs.back());
     all.push_back(states);
   }
   left.merge(right);
@@ -48,14 +48,14 @@ TEST(MomentsTest, FewerThanTwoHaveNoSpread) {
   RunningMoments m(1, 1);
   EXPECT_TRUE(std::isnan(m.sd(0, 0)));
   const double x = 3;
-  m.add(&x, 1);
+  m.add(&x, 1, 1);
   EXPECT_EQ(m.mean(0, 0), 3);
   EXPECT_TRUE(std::isnan(m.sd(0, 0)));
 }
 
 TEST(MomentsTest, MergingNothingChangesNothing) {
   RunningMoments m(1, 1), empty(1, 1);
-  for (const double x : {1.0, 2.0, 4.0}) m.add(&x, 1);
+  for (const double x : {1.0, 2.0, 4.0}) m.add(&x, 1, 1);
   const double sd = m.sd(0, 0);
   m.merge(empty);
   EXPECT_EQ(m.sd(0, 0), sd);

@@ -37,6 +37,17 @@ Ensemble random_ensemble(int n, int degree, int members, double size, std::uint6
   return e;
 }
 
+struct LaneSolutions {
+  LaneSolutions(const LaneProblems& problems, const SolverOptions& options)
+      : states(problems.starts.size() *
+               static_cast<std::size_t>(lane_stride(static_cast<int>(problems.times.size())))),
+        ends(problems.starts.size() / static_cast<std::size_t>(problems.basis->variables())) {
+    solve_lanes(problems, options, states.data(), ends);
+  }
+  std::vector<double> states;
+  std::vector<TrajectoryEnd> ends;
+};
+
 TEST(LanesTest, EveryMemberHasTheBitsOfALoneTrajectory) {
   for (const auto& [n, degree, members, size] :
        {std::tuple{1, 3, 5, 0.6}, {2, 2, 8, 0.6}, {3, 2, 61, 0.6}, {3, 3, 17, 0.15}, {5, 2, 9, 0.15}}) {
@@ -44,8 +55,7 @@ TEST(LanesTest, EveryMemberHasTheBitsOfALoneTrajectory) {
     SolverOptions options;
     options.bound = 1e6;
     options.max_steps = 500;
-    LaneSolutions lanes;
-    solve_lanes(e.problems, options, lanes);
+    const LaneSolutions lanes(e.problems, options);
     int blown_up = 0;
     for (int k = 0; k < members; ++k) {
       const Solution one = solve(e.field(k), 0, e.start(k), e.times, options);
@@ -57,8 +67,7 @@ TEST(LanesTest, EveryMemberHasTheBitsOfALoneTrajectory) {
       blown_up += one.status != SolveStatus::finished;
       for (int i = 0; i < n; ++i)
         for (int t = 0; t < one.outputs; ++t)
-          ASSERT_EQ(lanes.states[(static_cast<std::size_t>(k * n + i)) * e.times.size() +
-                                 static_cast<std::size_t>(t)],
+          ASSERT_EQ(lanes.states[static_cast<std::size_t>((k * n + i) * lane_stride(50) + t)],
                     one.states(t, i));
     }
     EXPECT_GT(blown_up, 0);
@@ -70,28 +79,27 @@ TEST(LanesTest, MembersDoNotDependOnTheirNeighbours) {
   Ensemble all = random_ensemble(3, 2, 40, 0.6, 5);
   SolverOptions options;
   options.bound = 1e6;
-  LaneSolutions together, alone;
-  solve_lanes(all.problems, options, together);
+  const LaneSolutions together(all.problems, options);
   Ensemble one = all;
   one.problems.times = one.times;
   one.problems.basis = one.basis.get();
   one.problems.coefficients.assign(all.problems.coefficients.begin() + 7 * 30,
                                    all.problems.coefficients.begin() + 8 * 30);
   one.problems.starts.assign(all.problems.starts.begin() + 21, all.problems.starts.begin() + 24);
-  solve_lanes(one.problems, options, alone);
+  const LaneSolutions alone(one.problems, options);
   EXPECT_EQ(alone.ends[0].steps, together.ends[7].steps);
-  for (std::size_t i = 0; i < 150; ++i)
-    if (static_cast<int>(i % 50) < alone.ends[0].outputs) {
-      EXPECT_EQ(alone.states[i], together.states[7 * 150 + i]);
+  const std::size_t stride = lane_stride(50);
+  for (std::size_t i = 0; i < 3 * stride; ++i)
+    if (static_cast<int>(i % stride) < alone.ends[0].outputs) {
+      EXPECT_EQ(alone.states[i], together.states[7 * 3 * stride + i]);
     }
 }
 
 TEST(LanesTest, AFieldThatIsNotFiniteEndsAndHurtsNobody) {
   Ensemble e = random_ensemble(2, 2, 16, 0.1, 3);
-  LaneSolutions clean, damaged;
-  solve_lanes(e.problems, {}, clean);
+  const LaneSolutions clean(e.problems, {});
   for (int c = 0; c < 12; ++c) e.problems.coefficients[static_cast<std::size_t>(12 * 3 + c)] = NAN;
-  solve_lanes(e.problems, {}, damaged);
+  const LaneSolutions damaged(e.problems, {});
   EXPECT_EQ(damaged.ends[3].status, SolveStatus::step_too_small);
   for (std::size_t k = 0; k < 16; ++k)
     if (k != 3) {
