@@ -41,8 +41,10 @@ function(odecast_stage name)
         set(flags "-O3")
       endif()
       # GCC takes its own intrinsics and vectors filled lane by lane for uninitialised.
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
-                                  "${flags};-Wno-uninitialized;-Wno-maybe-uninitialized")
+      if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        list(APPEND flags -Wno-uninitialized -Wno-maybe-uninitialized)
+      endif()
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${flags}")
     endforeach()
   endforeach()
 
