@@ -12,6 +12,7 @@
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast.hpp"
 #include "odecast/observations/csv.hpp"
+#include "odecast/observations/reading.hpp"
 #include "odecast/posterior/fit.hpp"
 #include "odecast/solver/lanes.hpp"
 #include "odecast/systems/catalogue.hpp"
@@ -451,7 +452,7 @@ void csv_read(State& state) {
   const auto path = std::filesystem::temp_directory_path() / "odecast_bench.csv";
   if (state.range(0)) std::ofstream(path, std::ios::binary) << text;
   for (auto _ : state) {
-    const Dataset read = state.range(0) ? read_csv(path) : parse_csv(text, "memory");
+    const Dataset read = state.range(0) ? read_observations(path) : parse_observations(text, "memory");
     benchmark::DoNotOptimize(read.trajectories.data());
   }
   std::filesystem::remove(path);

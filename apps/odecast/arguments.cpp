@@ -42,7 +42,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 std::string usage_line(const Command& c) {
   std::string line = "odecast " + c.name;
   for (const Positional& p : c.positionals)
-    line += p.required ? " " + p.name : " [" + p.name + "]";
+    line += (p.required ? " " + p.name : " [" + p.name + "]") + (p.repeats ? "…" : "");
   return line + " [options]";
 }
 
@@ -112,7 +112,9 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
   const auto required = static_cast<std::size_t>(
       std::count_if(command.positionals.begin(), command.positionals.end(),
                     [](const Positional& p) { return p.required; }));
-  if (positionals_.size() < required || positionals_.size() > command.positionals.size())
+  const bool repeats = !command.positionals.empty() && command.positionals.back().repeats;
+  if (positionals_.size() < required ||
+      (positionals_.size() > command.positionals.size() && !repeats))
     throw_usage({"odecast " + command.name, fmt::format("{} arguments", positionals_.size()),
                  usage_line(command), "See odecast " + command.name + " --help."});
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ struct Option {
 struct Positional {
   std::string name, help;
   bool required = true;
+  bool repeats = false;  ///< of the last one: any number
 };
 
 class Arguments;
@@ -53,6 +55,10 @@ class Arguments {
   std::vector<std::string> words(std::string_view option) const;
   const std::string& positional(std::size_t i) const { return positionals_[i]; }
   std::size_t positional_count() const { return positionals_.size(); }
+  /// The positionals from `first` on.
+  std::vector<std::filesystem::path> paths(std::size_t first) const {
+    return {positionals_.begin() + static_cast<std::ptrdiff_t>(first), positionals_.end()};
+  }
   bool json() const { return given("--json"); }
   bool quiet() const { return given("--quiet"); }
 

@@ -7,7 +7,7 @@
 #include "apps/odecast/arguments.hpp"
 #include "odecast/core/observer.hpp"
 #include "odecast/core/matrix.hpp"
-#include "odecast/observations/csv.hpp"
+#include "odecast/observations/reading.hpp"
 
 namespace odecast::cli {
 
@@ -31,16 +31,18 @@ Command reproduce_command();
 std::vector<Option> with_common(std::vector<Option> options);
 Option seed_option();
 Option threads_option();
-/// --time, --id, --variables
-std::vector<Option> column_options();
-CsvOptions columns(const Arguments& arguments);
+/// What every command that reads observations takes: which columns, how the text is written.
+std::vector<Option> reading_options();
+ReadOptions reading(const Arguments& arguments);
+/// How the data were read, where that is not the plainest way.
+void say_reading(const Arguments& arguments, const Table& table);
 
 /// A bar on a terminal, nothing elsewhere; throws Interrupted after a signal.
 Observer progress(const Arguments& arguments);
 
 /// Before any work: throws when the place cannot be written to, or is one of the inputs.
 void check_output(const std::filesystem::path& output,
-                  std::initializer_list<std::filesystem::path> inputs);
+                  const std::vector<std::filesystem::path>& inputs);
 
 /// Throws when one of the options is given although `condition` does not hold: it would do nothing.
 void needs(const Arguments& arguments, std::initializer_list<const char*> options, bool condition,

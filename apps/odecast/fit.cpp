@@ -79,18 +79,22 @@ FitOptions read_options(const Arguments& a) {
 
 int run(const Arguments& a) {
   const FitOptions options = read_options(a);
-  const std::string input = a.positional(0), output = a.text("--output");
-  check_output(output, {input});
+  const std::string output = a.text("--output");
+  const auto inputs = a.paths(0);
+  check_output(output, inputs);
   Fit result;
+  Table table;
   {
     const Observer observer = progress(a);
-    std::error_code ignored;
-    // A file is gone through row by row; a pipe can be read only once.
-    if (trains_exactly(options) && std::filesystem::is_regular_file(input, ignored))
-      result = fit_exact(source_of_file(input, columns(a)), options, observer);
-    else
-      result = fit(read_csv(input, columns(a)), options, observer);
+    if (trains_exactly(options)) {
+      const ObservationSource source = source_of_files(inputs, reading(a));
+      result = fit_exact(source, options, observer);
+      table = *source.table;
+    } else {
+      result = fit(read_observations(inputs, reading(a), &table), options, observer);
+    }
   }
+  say_reading(a, table);
   const FitSummary& summary = result.summary;
   const bool good = summary.usable;
   if (good) save_model(result.model, output);
@@ -160,7 +164,7 @@ Command fit_command() {
       {"--masks", "K", "masks averaged in each step", fmt::format("{}", t.masks)},
       {"--mask-per", "WHAT", "a mask for each row, or one for all rows of a step", "row", 0, {"row", "batch"}},
   };
-  for (Option& o : column_options()) options.push_back(o);
+  for (Option& o : reading_options()) options.push_back(o);
   options.push_back(seed_option());
   options.push_back(threads_option());
   options.push_back({"--output", "FILE", "model to write", "model.json", 'o'});
@@ -170,7 +174,10 @@ Command fit_command() {
           "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
           "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
           "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper",
-          {{"DATA", "CSV with a header, a time column and one column per variable"}},
+          {{"DATA", "a table with a time column and one column per variable: CSV,\n"
+                    "                         .npy or .npz; - is standard input; several files are\n"
+                    "                         several trajectories",
+            true, true}},
           with_common(std::move(options)),
           run};
 }

@@ -54,7 +54,7 @@ std::vector<double> output_times(const Arguments& a, const Model& model, const F
       throw_usage({"option --at", "--until or --step beside it", "one way to give the times",
                    "Remove the others."});
     std::vector<double> times;
-    const Dataset file = read_csv(a.text("--at"), columns(a));
+    const Dataset file = read_observations(a.text("--at"), reading(a));
     // By default the trajectory that the model continues, where the file has it.
     std::string id = a.text("--trajectory");
     for (const Trajectory& t : file.trajectories)
@@ -80,7 +80,7 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   }
   const bool good = one.status == SolveStatus::finished;
   const bool usable = one.times.size() > 1;
-  if (usable) write_file(output, format_csv({model.variables, {{"", one.times, one.states}}}));
+  if (usable) write_observations(output, {model.variables, {{"", one.times, one.states}}});
   if (a.json())
     fmt::print("{}\n", nlohmann::ordered_json{{"status", status_name(one.status)},
                                               {"field", a.text("--field")},
@@ -105,7 +105,9 @@ int run(const Arguments& a) {
   const bool fixed = options.solver.method != Method::rk45;
   needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
   needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
-  needs(a, {"--time", "--id", "--trajectory"}, a.given("--at"), "--at");
+  needs(a, {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort", "--duplicates",
+            "--trajectory"},
+        a.given("--at"), "--at");
   const bool enumerated = options.masks == MaskSource::enumerated;
   needs(a, {"--draws", "--seed"}, !enumerated, "--masks sampled");
   needs(a, {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
@@ -161,11 +163,43 @@ int run(const Arguments& a) {
   return kDone;
 }
 
+std::vector<Option> forecast_options() {
+  const auto& s = kDefaults.solver;
+  return {
+      {"--init", "A,B,…", "start (default: the last observation)", ""},
+      {"--init-sd", "A,B,…", "standard deviation of a Gaussian start (default: a point)", ""},
+      {"--from", "T", "time of the start (default: 0 with --init, else that of\nthe last observation)", ""},
+      {"--until", "T", "end time, on the same axis", ""},
+      {"--step", "H", "spacing of the output times (default: that of the data)", ""},
+      {"--at", "FILE", "output at the times of this data file instead", ""},
+      {"--trajectory", "ID", "which one of that file (default: the one the model continues)", ""},
+      {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
+      {"--masks", "WHICH", "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 hidden units)", "sampled", 0, {"sampled", "enumerated"}},
+      {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},
+      {"--bands", "WHICH", "mean ± c sd (the paper), quantiles, or both", "both", 0, {"both", "sd", "quantiles"}},
+      {"--blow-up", "RULE", "discard: a run that blows up is replaced (the paper; looks\nahead); until: it counts up to that time", "discard", 0, {"discard", "until"}},
+      {"--field", "WHICH", "draws; or one trajectory of the mean over masks, or of the\npoint estimate with all units kept", "draws", 0, {"draws", "mean", "point"}},
+      {"--mask-change", "WHEN", "one mask per trajectory, or a fresh one at every step or\ncall (their spread shrinks with the step)", "never", 0, {"never", "step", "call"}},
+      {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
+      {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
+      {"--rtol", "E", "relative tolerance of rk45", fmt::format("{}", s.rtol)},
+      {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
+      {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
+      {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kDefaults.bound_factor)},
+      {"--attempts", "N", "at most N × draws trajectories are tried", fmt::format("{}", kDefaults.attempts_per_draw)},
+      {"--max-steps", "N", "solver steps after which a run counts as blown up", fmt::format("{}", s.max_steps)},
+      seed_option(),
+      threads_option(),
+      {"--output", "FILE", "CSV to write", "forecast.csv", 'o'},
+  };
+}
+
 }  // namespace
 
 Command forecast_command() {
-  const auto& s = kDefaults.solver;
-  const auto in_file = column_options();
+  std::vector<Option> options = forecast_options();
+  for (Option& o : reading_options())
+    if (o.name != "--step" && o.name != "--variables" && o.name != "--inputs") options.push_back(o);
   return {
       "forecast",
       "forecast with mean and confidence band",
@@ -175,35 +209,7 @@ Command forecast_command() {
       "odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
       "odecast forecast model.json --at test.csv -o forecast.csv     # at the times of a file",
       {{"MODEL", "file written by odecast fit"}},
-      with_common({
-          {"--init", "A,B,…", "start (default: the last observation)", ""},
-          {"--init-sd", "A,B,…", "standard deviation of a Gaussian start (default: a point)", ""},
-          {"--from", "T", "time of the start (default: 0 with --init, else that of\nthe last observation)", ""},
-          {"--until", "T", "end time, on the same axis", ""},
-          {"--step", "H", "spacing of the output times (default: that of the data)", ""},
-          {"--at", "FILE", "output at the times of this CSV instead", ""},
-          in_file[0],
-          in_file[1],
-          {"--trajectory", "ID", "which one of that file (default: the one the model continues)", ""},
-          {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
-          {"--masks", "WHICH", "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 hidden units)", "sampled", 0, {"sampled", "enumerated"}},
-          {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},
-          {"--bands", "WHICH", "mean ± c sd (the paper), quantiles, or both", "both", 0, {"both", "sd", "quantiles"}},
-          {"--blow-up", "RULE", "discard: a run that blows up is replaced (the paper; looks\nahead); until: it counts up to that time", "discard", 0, {"discard", "until"}},
-          {"--field", "WHICH", "draws; or one trajectory of the mean over masks, or of the\npoint estimate with all units kept", "draws", 0, {"draws", "mean", "point"}},
-          {"--mask-change", "WHEN", "one mask per trajectory, or a fresh one at every step or\ncall (their spread shrinks with the step)", "never", 0, {"never", "step", "call"}},
-          {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
-          {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
-          {"--rtol", "E", "relative tolerance of rk45", fmt::format("{}", s.rtol)},
-          {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
-          {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
-          {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kDefaults.bound_factor)},
-          {"--attempts", "N", "at most N × draws trajectories are tried", fmt::format("{}", kDefaults.attempts_per_draw)},
-          {"--max-steps", "N", "solver steps after which a run counts as blown up", fmt::format("{}", s.max_steps)},
-          seed_option(),
-          threads_option(),
-          {"--output", "FILE", "CSV to write", "forecast.csv", 'o'},
-      }),
+      with_common(std::move(options)),
       run};
 }
 

@@ -19,7 +19,11 @@ int run(const Arguments& a) {
   content.variables = a.words("--variables");
   content.title = a.text("--title");
   content.quantiles = a.text("--band") == "quantiles";
-  if (a.given("--truth")) content.truth = read_csv(a.text("--truth"), {.time = a.text("--time"), .id = a.text("--id")});
+  if (a.given("--truth")) {
+    ReadOptions options = reading(a);
+    options.variables.clear();  // here they choose the panels
+    content.truth = read_observations(a.text("--truth"), options);
+  }
   content.trajectory = a.text("--trajectory");
   if (a.given("--system")) content.lyapunov = find_system(a.text("--system")).lyapunov;
   write_file(output, forecast_figure(forecast, content));
@@ -31,22 +35,23 @@ int run(const Arguments& a) {
 }  // namespace
 
 Command plot_command() {
+  std::vector<Option> options = {
+      {"--truth", "FILE", "what happened, data as for fit", ""},
+      {"--trajectory", "ID", "which trajectory of it (default: the last)", ""},
+      {"--variables", "A,B,…", "one panel each (default: all)", ""},
+      {"--band", "WHICH", "the band to draw", "sd", 0, {"sd", "quantiles"}},
+      {"--system", "NAME", "mark Lyapunov times of this catalogue system", ""},
+      {"--title", "TEXT", "above the figure", ""},
+      {"--output", "FILE", "SVG to write", "forecast.svg", 'o'},
+  };
+  for (Option& o : reading_options())
+    if (o.name != "--variables") options.push_back(o);
   return {"plot",
           "draw a forecast with its band as SVG",
           "Draws mean and band of a forecast, over the truth where given, as an SVG figure.",
           "odecast plot forecast.csv --truth test.csv --variables x -o forecast.svg",
           {{"FORECAST", "file written by odecast forecast"}},
-          with_common({
-              {"--truth", "FILE", "what happened, CSV as for fit", ""},
-              {"--time", "NAME", "its time column (default: t or time)", ""},
-              {"--id", "NAME", "its column that tells trajectories apart", ""},
-              {"--trajectory", "ID", "which of them (default: the last)", ""},
-              {"--variables", "A,B,…", "one panel each (default: all)", ""},
-              {"--band", "WHICH", "the band to draw", "sd", 0, {"sd", "quantiles"}},
-              {"--system", "NAME", "mark Lyapunov times of this catalogue system", ""},
-              {"--title", "TEXT", "above the figure", ""},
-              {"--output", "FILE", "SVG to write", "forecast.svg", 'o'},
-          }),
+          with_common(std::move(options)),
           run};
 }
 

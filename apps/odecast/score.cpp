@@ -51,7 +51,7 @@ int run(const Arguments& a) {
     if (exponent && *exponent > 0) options.lyapunov = *exponent;
   }
   const Forecast forecast = read_forecast(a.positional(0));
-  const Scores s = score(forecast, read_csv(a.positional(1), columns(a)), options);
+  const Scores s = score(forecast, read_observations(a.positional(1), reading(a)), options);
   if (a.json()) {
     using Json = nlohmann::ordered_json;
     fmt::print("{}\n",
@@ -87,13 +87,13 @@ Command score_command() {
       {"--lyapunov", "L", "largest exponent: gives that time in Lyapunov times", ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""},
       {"--trajectory", "ID", "which trajectory of the truth (default: the last)", ""}};
-  for (Option& o : column_options()) options.push_back(o);
+  for (Option& o : reading_options()) options.push_back(o);
   return {"score",
           "compare a forecast with what happened",
           "Compares a forecast with the truth at the times both have: coverage and width of the band,\n"
           "CRPS, errors of the mean, valid prediction time. The start is given and does not count.",
           "odecast score forecast.csv test.csv --system SprottB",
-          {{"FORECAST", "file written by odecast forecast"}, {"TRUTH", "CSV as for fit"}},
+          {{"FORECAST", "file written by odecast forecast"}, {"TRUTH", "data as for fit"}},
           with_common(std::move(options)),
           run};
 }

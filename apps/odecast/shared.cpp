@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -68,15 +69,53 @@ Option threads_option() {
   return {"--threads", "N", "threads to use; results do not depend on it", "all"};
 }
 
-std::vector<Option> column_options() {
+std::vector<Option> reading_options() {
   return {{"--time", "NAME", "the time column (default: t or time)", ""},
           {"--id", "NAME", "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
-          {"--variables", "A,B,…", "the columns to use (default: all others)", ""}};
+          {"--variables", "A,B,…", "the columns to use (default: all others)", ""},
+          {"--inputs", "A,B,…", "columns that drive the system (default: none)", ""},
+          {"--header", "WHAT", "whether the first line names the columns", "sniff", 0, {"sniff", "yes", "no"}},
+          {"--separator", "WHICH", "what stands between the columns", "sniff", 0, {"sniff", ",", ";", "tab", "|"}},
+          {"--decimal", "WHICH", "the decimal mark of the numbers", "sniff", 0, {"sniff", "point", "comma"}},
+          {"--missing", "RULE", "a missing cell: an error, or drop its row and split the\ntrajectory there", "error", 0, {"error", "drop"}},
+          {"--sort", "", "sort rows by time (default: time that goes back is an error)", ""},
+          {"--duplicates", "RULE", "several rows of one time: an error, or keep the first or\ntheir mean", "error", 0, {"error", "first", "mean"}},
+          {"--step", "H", "spacing of the rows of a .npy array that has no times", ""}};
 }
 
-CsvOptions columns(const Arguments& a) {
-  const bool chosen = a.declares("--variables");
-  return {a.text("--time"), a.text("--id"), chosen ? a.words("--variables") : std::vector<std::string>{}};
+ReadOptions reading(const Arguments& a) {
+  ReadOptions o;
+  o.time = a.text("--time");
+  o.id = a.text("--id");
+  if (a.declares("--variables")) o.variables = a.words("--variables");
+  if (a.declares("--inputs")) o.inputs = a.words("--inputs");
+  // forecast chooses no columns but the time and has a --step of its own.
+  const std::string header = a.text("--header"), separator = a.text("--separator"),
+                    decimal = a.text("--decimal"), duplicates = a.text("--duplicates");
+  o.header = header == "yes" ? HeaderRule::yes : header == "no" ? HeaderRule::no : HeaderRule::sniffed;
+  o.separator = separator == "sniff" ? '\0' : separator == "tab" ? '\t' : separator[0];
+  o.decimal = decimal == "sniff" ? '\0' : decimal == "comma" ? ',' : '.';
+  o.missing = a.text("--missing") == "drop" ? MissingRule::drop : MissingRule::error;
+  o.sort = a.given("--sort");
+  o.duplicates = duplicates == "first"  ? DuplicateRule::first
+                 : duplicates == "mean" ? DuplicateRule::mean
+                                        : DuplicateRule::error;
+  if (a.given("--step")) {
+    o.step = a.number("--step");
+    if (!(o.step > 0))
+      throw_usage({"option --step", a.text("--step"), "a number > 0", "It is the time between two rows."});
+  }
+  return o;
+}
+
+void say_reading(const Arguments& a, const Table& table) {
+  const Dialect& d = table.dialect;
+  if (table.format == "csv" && (d.separator != ',' || d.decimal != '.' || !d.header))
+    say(a, fmt::format("Read {}: {}{}.", table.source, in_words(d),
+                       d.header ? "" : fmt::format(", variables {}", fmt::join(table.variables, ", "))));
+  if (table.dropped > 0)
+    say(a, fmt::format("{} row{} with a missing cell left out; {} trajector{} remain.", table.dropped,
+                       table.dropped == 1 ? "" : "s", table.ids.size(), table.ids.size() == 1 ? "y" : "ies"));
 }
 
 Observer progress(const Arguments& a) {
@@ -89,7 +128,7 @@ Observer progress(const Arguments& a) {
 }
 
 void check_output(const std::filesystem::path& output,
-                  std::initializer_list<std::filesystem::path> inputs) {
+                  const std::vector<std::filesystem::path>& inputs) {
   for (const auto& input : inputs)
     if (same_file(output, input))
       throw_usage({"output '" + output.string() + "'", "the file that is also the input",

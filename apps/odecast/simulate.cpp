@@ -8,6 +8,7 @@
 #include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/times.hpp"
+#include "odecast/observations/csv.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
 
@@ -74,11 +75,10 @@ int run(const Arguments& a) {
     sd = noise_level(data, noise, a.text("--noise-of") == "rms" ? NoiseOf::rms : NoiseOf::sd);
     add_noise(data, sd, a.seed());
   }
-  const std::string text = format_csv(data);
   if (!output.empty())
-    write_file(output, text);
+    write_observations(output, data);
   else if (!a.json())
-    fmt::print("{}", text);
+    fmt::print("{}", format_csv(data));
 
   if (a.json()) {
     nlohmann::ordered_json j = {

@@ -10,17 +10,20 @@ namespace odecast::cli {
 namespace {
 
 int run(const Arguments& a) {
-  const std::string input = a.positional(0), train = a.text("--train"), test = a.text("--test");
+  const auto inputs = a.paths(0);
+  const std::string train = a.text("--train"), test = a.text("--test");
   const auto place = [](const std::string& name) {
     return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
   };
   if (place(train) == place(test))
     throw_usage({"option --test", "the file of --train, '" + train + "'", "another file", "Choose two names."});
-  check_output(train, {input});
-  check_output(test, {input});
-  const Split parts = split_last(read_csv(input, columns(a)), a.number("--holdout"));
-  write_file(train, format_csv(parts.train));
-  write_file(test, format_csv(parts.test));
+  check_output(train, inputs);
+  check_output(test, inputs);
+  Table table;
+  const Split parts = split_last(read_observations(inputs, reading(a), &table), a.number("--holdout"));
+  write_observations(train, parts.train);
+  write_observations(test, parts.test);
+  say_reading(a, table);
   if (a.json())
     fmt::print("{}\n", nlohmann::ordered_json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
                                               {"test", {{"file", test}, {"rows", parts.test.rows()}}}}
@@ -38,12 +41,12 @@ Command split_command() {
       {"--holdout", "F", "the last fraction of each trajectory is the test part", "0.2"},
       {"--train", "FILE", "early part", "train.csv"},
       {"--test", "FILE", "late part", "test.csv"}};
-  for (Option& o : column_options()) options.push_back(o);
+  for (Option& o : reading_options()) options.push_back(o);
   return {"split",
           "hold out the end of the data as test",
           "Splits every trajectory into an early part to fit and a late part to test.",
           "odecast split my.csv --holdout 0.2 --train train.csv --test test.csv",
-          {{"DATA", "CSV as for fit"}},
+          {{"DATA", "as for fit", true, true}},
           with_common(std::move(options)),
           run};
 }

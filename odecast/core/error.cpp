@@ -2,10 +2,23 @@
 
 namespace odecast {
 
-Error::Error(ErrorKind kind, const Complaint& c)
-    : std::runtime_error(c.where + ": found " + c.found + ", expected " + c.expected + ". " +
-                         c.remedy),
-      kind_(kind) {}
+namespace {
+
+/// One line, or with a text to show or a choice of remedies: that line and indented ones below it.
+std::string message(const Complaint& c) {
+  std::string text = c.where + ": found " + c.found + ", expected " + c.expected + ".";
+  if (c.line.empty() && c.others.empty()) return text + " " + c.remedy;
+  if (!c.line.empty()) text += "\n  " + c.line;
+  if (c.others.empty()) return text + "\n  " + c.remedy;
+  text += "\n  1. " + c.remedy;
+  for (std::size_t i = 0; i < c.others.size(); ++i)
+    text += "\n  " + std::to_string(i + 2) + ". " + c.others[i];
+  return text;
+}
+
+}  // namespace
+
+Error::Error(ErrorKind kind, const Complaint& c) : std::runtime_error(message(c)), kind_(kind) {}
 
 void throw_usage(const Complaint& complaint) { throw Error(ErrorKind::usage, complaint); }
 void throw_data(const Complaint& complaint) { throw Error(ErrorKind::data, complaint); }

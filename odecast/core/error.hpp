@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace odecast {
 
@@ -18,6 +19,8 @@ struct Complaint {
   std::string found;     ///< what is there
   std::string expected;  ///< what should be there
   std::string remedy;    ///< what to do; a full sentence
+  std::string line = {};                 ///< the text it is about, shown below
+  std::vector<std::string> others = {};  ///< further remedies; they are numbered then
 };
 
 /// Bad input from outside. Bugs of our own are assertions; expected numerical outcomes are statuses.

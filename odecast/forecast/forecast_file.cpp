@@ -7,7 +7,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
-#include "odecast/observations/csv.hpp"
+#include "odecast/observations/reading.hpp"
 
 namespace odecast {
 namespace {
@@ -47,7 +47,7 @@ std::string format_forecast(const Forecast& f) {
 }
 
 Forecast read_forecast(const std::filesystem::path& path) {
-  const Dataset table = read_csv(path, {.time = "t", .id = "", .variables = {}});
+  const Dataset table = read_observations(path, {.time = "t"});
   const Trajectory& rows = table.trajectories.front();
   std::map<std::string, Eigen::Index> column;
   for (std::size_t c = 0; c < table.variables.size(); ++c)

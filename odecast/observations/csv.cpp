@@ -6,383 +6,582 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
+#include <cstring>
+#include <deque>
 #include <optional>
+#include <utility>
 
 #include "odecast/core/error.hpp"
-#include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/observations/rows.hpp"
 
 namespace odecast {
 namespace {
 
 constexpr std::string_view kCertified = "# certified until ";
+constexpr std::size_t kChunk = 1 << 18;        // read at a time, and looked at to find the dialect
+constexpr std::size_t kLongestLine = 1 << 20;
 
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
-  return s;
-}
-
-std::string_view unquoted(std::string_view s) {
-  s = trimmed(s);
-  if (s.size() >= 2 && s.front() == '"' && s.back() == '"') s = s.substr(1, s.size() - 2);
-  return s;
-}
-
-std::string lower_case(std::string_view s) {
-  std::string result(s);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
-/// Text of a file for a message: short, printable.
-std::string shown(std::string_view s) {
-  std::string result = "'";
-  for (const char c : s.substr(0, 40))
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return result + (s.size() > 40 ? "…'" : "'");
-}
-
-/// Whether every character is well formed. Names go into JSON, which must be UTF-8.
-bool is_utf8(std::string_view s) {
-  for (std::size_t i = 0; i < s.size();) {
-    const auto byte = static_cast<unsigned char>(s[i]);
-    const int more = byte < 0x80 ? 0 : byte >> 5 == 6 ? 1 : byte >> 4 == 14 ? 2 : byte >> 3 == 30 ? 3 : -1;
-    if (more < 0 || i + static_cast<std::size_t>(more) >= s.size()) return false;
-    std::uint32_t code = more == 0 ? byte : byte & (0x3fu >> more);
-    for (int k = 1; k <= more; ++k) {
-      const auto next = static_cast<unsigned char>(s[i + static_cast<std::size_t>(k)]);
-      if (next >> 6 != 2) return false;
-      code = code << 6 | (next & 0x3fu);
+/// Lines end in LF, CRLF or CR; any number of CR before an LF belong to it, as some transfers write.
+/// Gives each line of the text to `line`; returns how many bytes are used up. What follows the last
+/// end of line is left, and so is a CR at the very end, unless `whole`.
+template <class Line>
+std::size_t each_line(std::string_view text, bool whole, const Line& line) {
+  std::size_t used = 0;
+  while (used < text.size()) {
+    const char* begin = text.data() + used;
+    const std::size_t left = text.size() - used;
+    const auto* lf = static_cast<const char*>(std::memchr(begin, '\n', left));
+    const std::size_t length = lf ? static_cast<std::size_t>(lf - begin) : left;
+    const auto* cr = static_cast<const char*>(std::memchr(begin, '\r', length));
+    if (cr) {
+      const char* end = begin + length;
+      const char* last = cr;
+      while (last < end && *last == '\r') ++last;
+      if (lf && last == end) {  // CRLF
+        line(std::string_view(begin, static_cast<std::size_t>(cr - begin)));
+        used += length + 1;
+      } else if (last == end && !whole) {
+        return used;  // an LF may follow
+      } else {
+        line(std::string_view(begin, static_cast<std::size_t>(cr - begin)));
+        used += static_cast<std::size_t>(cr - begin) + 1;
+      }
+    } else if (lf || whole) {
+      line(std::string_view(begin, length));
+      used += length + (lf ? 1 : 0);
+    } else {
+      return used;
     }
-    constexpr std::uint32_t smallest[] = {0, 0x80, 0x800, 0x10000};
-    if (code < smallest[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
-    i += static_cast<std::size_t>(more) + 1;
   }
-  return true;
+  return used;
 }
 
-void split_fields(std::string_view line, std::vector<std::string_view>& fields) {
-  fields.clear();
-  for (;;) {
-    const auto comma = line.find(',');
-    fields.push_back(line.substr(0, comma));
-    if (comma == line.npos) return;
-    line.remove_prefix(comma + 1);
-  }
-}
+bool is_comment(std::string_view line) { return trimmed(line).starts_with('#'); }
 
-struct Columns {
-  std::vector<std::string> names;
-  std::size_t time = 0;
-  std::optional<std::size_t> id;
-  std::vector<std::size_t> variables;
+/// A line split into cells without their quotes. `fault` tells what is wrong with the last one.
+struct Cells {
+  std::vector<std::string_view> cells;
+  std::deque<std::string> unescaped;  // of cells with doubled quotes
+  const char* fault = nullptr;
+
+  void split(std::string_view line, char separator) {
+    cells.clear();
+    unescaped.clear();
+    fault = nullptr;
+    const auto is_blank = [&](char c) { return c != separator && (c == ' ' || c == '\t'); };
+    std::size_t at = 0;
+    for (;;) {
+      std::size_t begin = at;
+      while (begin < line.size() && is_blank(line[begin])) ++begin;
+      if (begin < line.size() && line[begin] == '"') {
+        std::size_t close = begin + 1;
+        bool doubled = false;
+        for (;; ++close) {
+          close = line.find('"', close);
+          if (close == line.npos) return refuse_cell("a quote that is not closed in this line");
+          if (close + 1 >= line.size() || line[close + 1] != '"') break;
+          doubled = true;
+          ++close;
+        }
+        std::string_view inside = line.substr(begin + 1, close - begin - 1);
+        if (doubled) inside = unescape(inside);
+        cells.push_back(trimmed(inside));
+        at = close + 1;
+        while (at < line.size() && is_blank(line[at])) ++at;
+        if (at < line.size() && line[at] != separator) {
+          fault = "text after a closing quote";
+          return;
+        }
+      } else {
+        at = std::min(line.find(separator, begin), line.size());
+        std::string_view cell = line.substr(begin, at - begin);
+        while (!cell.empty() && is_blank(cell.back())) cell.remove_suffix(1);
+        if (cell.find('"') != cell.npos) return refuse_cell("a quote inside a cell");
+        cells.push_back(cell);
+      }
+      if (at >= line.size()) return;
+      ++at;
+    }
+  }
+
+ private:
+  void refuse_cell(const char* what) {
+    fault = what;
+    cells.emplace_back();
+  }
+  std::string_view unescape(std::string_view inside) {
+    std::string& text = unescaped.emplace_back();
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+      text += inside[i];
+      if (inside[i] == '"') ++i;
+    }
+    return text;
+  }
 };
 
-Columns find_columns(std::string_view header, const std::string& where, const CsvOptions& options) {
-  Columns columns;
-  std::vector<std::string_view> fields;
-  split_fields(header, fields);
-  for (const auto field : fields) columns.names.emplace_back(unquoted(field));
-  const auto& names = columns.names;
-  const std::string have = fmt::format("columns {}", fmt::join(names, ", "));
-  if (!is_utf8(header))
-    throw_data({where, "bytes that are not UTF-8", "column names in UTF-8 or ASCII",
-                "Save the file as CSV UTF-8."});
-  if (names.size() == 1 && names[0].find_first_of(";\t|") != std::string::npos)
-    throw_data({where, shown(names[0]), "a header whose columns are separated by commas",
-                "Save the table with commas, e.g. `tr ';' ',' < old.csv > new.csv`."});
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i].empty())
-      throw_data({where, fmt::format("no name for column {}", i + 1), "a name for every column",
-                  "Name the column in the first line, e.g. t,x,y,z."});
-    if (std::count(names.begin(), names.end(), names[i]) > 1)
-      throw_data({where, "the column " + shown(names[i]) + " twice", "different names",
-                  "Rename one of them."});
-  }
-  const auto named = [&](const std::string& wanted, const char* option) {
-    const auto found = std::find(names.begin(), names.end(), wanted);
-    if (found == names.end())
-      throw_usage({option, "no column " + shown(wanted) + " in " + where, have,
-                   "Use one of these names."});
-    return static_cast<std::size_t>(found - names.begin());
-  };
-  const auto by_default = [&](std::initializer_list<std::string_view> wanted) {
-    for (const auto name : wanted)
-      for (std::size_t i = 0; i < names.size(); ++i)
-        if (lower_case(names[i]) == name) return std::optional(i);
-    return std::optional<std::size_t>();
-  };
-  if (!options.time.empty()) {
-    columns.time = named(options.time, "--time");
-  } else if (const auto found = by_default({"t", "time"})) {
-    columns.time = *found;
-  } else {
-    throw_data({where, have, "a header with a time column named t or time",
-                "Name it with --time NAME, or add the header line, e.g. t,x,y,z."});
-  }
-  if (!options.id.empty())
-    columns.id = named(options.id, "--id");
-  else
-    columns.id = by_default({"trajectory", "series", "id"});
-  if (!options.variables.empty()) {
-    for (const auto& name : options.variables) {
-      const std::size_t c = named(name, "--variables");
-      if (c == columns.time || c == columns.id || std::count(columns.variables.begin(),
-                                                             columns.variables.end(), c) > 0)
-        throw_usage({"--variables", "the column " + shown(name) + " twice",
-                     "each column for one purpose", "Name other columns."});
-      columns.variables.push_back(c);
-    }
-  } else {
-    for (std::size_t i = 0; i < names.size(); ++i)
-      if (i != columns.time && i != columns.id) columns.variables.push_back(i);
-  }
-  if (columns.variables.empty())
-    throw_data({where, have, "at least one variable beside the time", "Add its column."});
-  return columns;
+/// A number with that decimal mark; with a comma for it, a point is no part of a number.
+std::optional<double> parse_cell(std::string_view cell, char decimal) {
+  if (decimal == '.') return parse_number(cell);
+  if (cell.find('.') != cell.npos || cell.size() > 400) return std::nullopt;
+  std::string text(cell);
+  std::replace(text.begin(), text.end(), ',', '.');
+  return parse_number(text);
 }
 
-/// The parser: lines in, rows out. Memory is that of the longest line and one row per trajectory.
+/// 1,234 and -12,345: as well a thousand and more as one and a bit.
+bool could_be_thousands(std::string_view cell) {
+  if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
+  const auto comma = cell.find(',');
+  if (comma < 1 || comma > 3 || cell.size() != comma + 4 || cell[0] == '0') return false;
+  return std::all_of(cell.begin(), cell.end(), [](char c) { return c == ',' || (c >= '0' && c <= '9'); });
+}
+
+struct SampleLine {
+  long number;
+  std::string_view text;
+};
+
+/// The first lines that are neither blank nor comments.
+std::vector<SampleLine> sample_lines(std::string_view text, bool whole) {
+  std::vector<SampleLine> sample;
+  long number = 0;
+  each_line(text, whole, [&](std::string_view line) {
+    ++number;
+    if (sample.size() < 200 && !trimmed(line).empty() && !is_comment(line))
+      sample.push_back({number, line});
+  });
+  return sample;
+}
+
+const char* name_of(char separator) {
+  return separator == ',' ? "','" : separator == ';' ? "';'" : separator == '|' ? "'|'" : "tabs";
+}
+
+/// How well the lines below the first are rows of numbers under a separator, in [0, 1].
+double rate(const std::vector<SampleLine>& sample, char separator, char decimal) {
+  Cells cells;
+  std::vector<std::size_t> widths;
+  for (const auto& line : sample) {
+    cells.split(line.text, separator);
+    widths.push_back(cells.fault ? 0 : cells.cells.size());
+  }
+  std::vector<std::size_t> sorted(widths);
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t width = sorted[sorted.size() / 2];
+  if (width < 2 && widths[0] < 2) return 0;
+  double good = 0, all = 0;
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    cells.split(sample[i].text, separator);
+    double numbers = 0;
+    for (const auto cell : cells.cells)
+      numbers += is_missing(cell) || parse_cell(cell, '.') ||
+                 (separator != ',' && decimal != '.' && parse_cell(cell, ','));
+    const double share = i == 0 ? 1 : (0.01 + numbers / static_cast<double>(cells.cells.size())) / 1.01;
+    all += 1;
+    good += widths[i] == width ? share : 0;
+  }
+  return good / all;
+}
+
+struct FoundCell {
+  long line = 0;
+  std::string text;
+};
+
+char sniff_decimal(const std::vector<SampleLine>& sample, char separator, const std::string& name) {
+  if (separator == ',') return '.';
+  FoundCell point, comma;
+  bool thousands = true;
+  Cells cells;
+  for (const auto& line : sample) {
+    cells.split(line.text, separator);
+    for (const auto cell : cells.cells) {
+      if (cell.find_first_of(".,") == cell.npos) continue;
+      if (parse_cell(cell, '.')) {
+        if (point.line == 0) point = {line.number, std::string(cell)};
+      } else if (parse_cell(cell, ',')) {
+        if (comma.line == 0) comma = {line.number, std::string(cell)};
+        thousands = thousands && could_be_thousands(cell);
+      }
+    }
+  }
+  if (comma.line == 0) return '.';
+  if (point.line != 0)
+    throw_data({fmt::format("{}, lines {} and {}", name, point.line, comma.line),
+                fmt::format("{} with a decimal point and {} with a decimal comma", shown(point.text),
+                            shown(comma.text)),
+                "one decimal mark", "Say which: --decimal point or --decimal comma.", "",
+                {"Correct the file."}});
+  if (thousands) {
+    std::string as_point = comma.text, as_whole = comma.text;
+    as_point[as_point.find(',')] = '.';
+    as_whole.erase(as_whole.find(','), 1);
+    throw_data({fmt::format("{}, line {}", name, comma.line),
+                fmt::format("{}, which reads as {} with a decimal comma and as {} with commas between "
+                            "thousands",
+                            shown(comma.text), as_point, as_whole),
+                "numbers that can be read in one way only", "If it is a decimal comma: --decimal comma.",
+                "", {"If not, write the numbers without commas between thousands."}});
+  }
+  return ',';
+}
+
+bool sniff_header(const std::vector<SampleLine>& sample, const Dialect& d, const ReadOptions& options) {
+  Cells cells;
+  const auto is_text = [&](std::string_view cell) {
+    return !is_missing(cell) && !parse_cell(cell, d.decimal) && !parse_cell(cell, '.');
+  };
+  cells.split(sample[0].text, d.separator);
+  const std::vector<std::string> first(cells.cells.begin(), cells.cells.end());
+  std::vector<bool> text_above(first.size()), number_below(first.size());
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    text_above[c] = is_text(first[c]);
+    const std::string name = lower_case(first[c]);
+    if (text_above[c] && (name == "t" || name == "time" || first[c] == options.time)) return true;
+  }
+  for (std::size_t i = 1; i < sample.size(); ++i) {
+    cells.split(sample[i].text, d.separator);
+    for (std::size_t c = 0; c < std::min(first.size(), cells.cells.size()); ++c)
+      if (!is_text(cells.cells[c])) number_below[c] = true;
+  }
+  bool all_text = true;
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    if (text_above[c] && number_below[c]) return true;
+    all_text = all_text && text_above[c];
+  }
+  return all_text;
+}
+
+}  // namespace
+
+Dialect sniff(std::string_view text, const std::string& name, const ReadOptions& options) {
+  Dialect d;
+  const auto sample = sample_lines(text, true);
+  if (sample.empty()) return d;
+  if (options.separator != 0) {
+    d.separator = options.separator;
+  } else {
+    double best = -1, second = -1;
+    char other = ',';
+    for (const char separator : {',', ';', '\t', '|'}) {
+      if (separator == options.decimal) continue;
+      const double r = rate(sample, separator, options.decimal);
+      if (r > best) {
+        second = best;
+        other = d.separator;
+        best = r;
+        d.separator = separator;
+      } else if (r > second) {
+        second = r;
+        other = separator;
+      }
+    }
+    if (best > 0 && best == second && sample.size() > 1) {
+      const auto reading = [&](char separator) {
+        Cells cells;
+        cells.split(sample[1].text, separator);
+        return fmt::format("{} cells separated by {} ({})", cells.cells.size(), name_of(separator),
+                           fmt::join(cells.cells, " and "));
+      };
+      throw_data({fmt::format("{}, line {}", name, sample[1].number),
+                  reading(d.separator) + " or " + reading(other), "one separator",
+                  "Say which: --separator, one of , ; tab |.",
+                  fmt::format("{} | {}", sample[1].number, shown(sample[1].text))});
+    }
+  }
+  d.decimal = options.decimal != 0 ? options.decimal : sniff_decimal(sample, d.separator, name);
+  d.header = options.header == HeaderRule::sniffed ? sniff_header(sample, d, options)
+                                                   : options.header == HeaderRule::yes;
+  return d;
+}
+
+namespace {
+
+/// The parser: text in, rows out. Memory is that of a line and what Rows keeps.
 class Parser {
  public:
-  Parser(std::string name, const CsvOptions& options, const RowVisitor& visit)
-      : options_(options), visit_(visit) {
-    table_.source = std::move(name);
+  Parser(const std::string& name, const ReadOptions& options, const RowVisitor& visit)
+      : options_(options), rows_(table_, options, visit, "line") {
+    table_.source = name;
+    if (options.decimal != 0 && options.decimal == options.separator)
+      throw_usage({"option --decimal", "a comma, which is also the separator", "two different characters",
+                   "Remove one of the options."});
   }
 
-  /// Takes all complete lines of the text; returns how many bytes that was.
-  std::size_t lines(std::string_view text) {
-    std::size_t used = 0;
-    if (number_ == 0) {
-      if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
-        throw_data({table_.source, "UTF-16 text", "UTF-8 or ASCII", "Save the file as CSV UTF-8."});
-      if (text.starts_with("\xef\xbb\xbf")) used = 3;
-    }
-    for (;;) {
-      const auto end = text.find('\n', used);
-      if (end == text.npos) return used;
-      line(text.substr(used, end - used));
-      used = end + 1;
-    }
+  /// Takes the lines of the text; returns how many bytes are used up. `whole`: nothing follows.
+  std::size_t lines(std::string_view text, bool whole) {
+    std::size_t mark = 0;
+    if (number_ == 0) mark = begin(text, whole);
+    return mark + each_line(text.substr(mark), whole, [this](std::string_view l) { line(l); });
+  }
+
+  Table finish() {
+    if (rows_.names().empty())
+      throw_data({table_.source, "no lines", "a header such as t,x,y,z and rows of numbers",
+                  "Check that the right file was given."});
+    if (rows_.count() == 0)
+      throw_data({table_.source, table_.dropped > 0
+                                     ? fmt::format("{} rows, each with a missing cell", table_.dropped)
+                                     : "a header and no rows",
+                  "rows of numbers below it", "Check that the file was written completely."});
+    rows_.finish();
+    return std::move(table_);
+  }
+
+  long number() const { return number_; }
+
+ private:
+  /// Looks at the beginning; returns the length of the byte order mark.
+  std::size_t begin(std::string_view text, bool whole) {
+    const auto refuse = [&](const char* found) {
+      throw_data({table_.source, found, "text in UTF-8 or ASCII", "Save the file as CSV UTF-8."});
+    };
+    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) refuse("UTF-16 text");
+    const std::string_view first = text.substr(0, kChunk);
+    if (first.find('\0') != first.npos) refuse("zero bytes, as in UTF-16 text or in no text at all");
+    const std::size_t mark = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
+    std::string_view sample = first.substr(mark);
+    if (!whole || first.size() < text.size())  // the last line may be cut
+      sample = sample.substr(0, sample.find_last_of("\r\n") + 1);
+    table_.dialect = sniff(sample, table_.source, options_);
+    return mark;
   }
 
   void line(std::string_view text) {
     ++number_;
-    if (text.ends_with('\r')) text.remove_suffix(1);
-    if (text.starts_with('#') || trimmed(text).empty()) return comment(text);
-    if (columns_.names.empty()) return header(text);
-    if (!fast_row(text)) slow_row(text);
-    const std::size_t which = trajectory();
-    Last& last = last_[which];
-    if (last.line > 0 && !(time_ > last.time))
-      throw_data({where() + ", column " + columns_.names[columns_.time],
-                  fmt::format("time {} after {} in line {}", time_, last.time, last.line),
-                  "times that increase along a trajectory",
-                  "Sort the rows, remove duplicates, or mark several trajectories by a column "
-                  "named trajectory (or --id NAME)."});
-    last = {time_, number_};
-    ++rows_;
-    visit_(table_, which, time_, states_.data());
+    if (rows_.names().empty() || !fast_row(text)) slow_line(text);
   }
 
-  const CsvTable& finish() const {
-    if (columns_.names.empty())
-      throw_data({table_.source, "no lines", "a header such as t,x,y,z and rows of numbers",
-                  "Check that the right file was given."});
-    if (rows_ == 0)
-      throw_data({table_.source, "a header and no rows", "rows of numbers below it",
-                  "Check that the file was written completely."});
-    return table_;
+  /// Plain numbers between separators, which nearly every line is. False for anything else.
+  bool fast_row(std::string_view text) {
+    const std::string_view original = text;
+    if (comma_) text = with_points(text);
+    const char separator = table_.dialect.separator;
+    const char *at = text.data(), *end = at + text.size();
+    std::string_view id;
+    for (std::size_t c = 0; c < columns_; ++c) {
+      if (double* value = places_[c]) {
+        while (at != end && *at == ' ') ++at;
+        const auto [stop, error] = std::from_chars(at, end, *value);
+        if (error != std::errc{} || !std::isfinite(*value)) return false;
+        at = stop;
+      } else {
+        const auto left = static_cast<std::size_t>(end - at);
+        const auto* stop = left > 0 ? static_cast<const char*>(std::memchr(at, separator, left)) : nullptr;
+        if (!stop) stop = end;
+        const std::string_view cell = original.substr(static_cast<std::size_t>(at - text.data()),
+                                                      static_cast<std::size_t>(stop - at));
+        if (cell.find('"') != cell.npos || (c == 0 && is_comment(cell))) return false;
+        if (c == rows_.id_column()) id = trimmed(cell);
+        at = stop;
+      }
+      if (c + 1 == columns_) {
+        if (at != end) return false;
+        break;
+      }
+      if (at == end || *at != separator) return false;
+      ++at;
+    }
+    rows_.row(id, {number_, original});
+    return true;
   }
 
- private:
-  struct Last {
-    double time = 0;
-    long line = 0;
-  };
+  /// The line with points for decimal commas; a point, which no number has then, becomes a '?'.
+  std::string_view with_points(std::string_view text) {
+    scratch_.resize(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i)
+      scratch_[i] = text[i] == ',' ? '.' : text[i] == '.' ? '?' : text[i];
+    return scratch_;
+  }
 
-  std::string where() const { return fmt::format("{}, line {}", table_.source, number_); }
+  void slow_line(std::string_view text) {
+    if (trimmed(text).empty()) return rows_.new_block();
+    if (is_comment(text)) return comment(text);
+    const Place place{number_, text};
+    cells_.split(text, table_.dialect.separator);
+    if (cells_.fault) {
+      const std::size_t c = cells_.cells.size() - 1;
+      throw_data({c < rows_.names().size() ? rows_.where(place, c)
+                                           : fmt::format("{}, column {}", rows_.where(place), c + 1),
+                  cells_.fault, "cells with both quotes or with none", "Correct the line.",
+                  rows_.text_of(place)});
+    }
+    if (rows_.names().empty()) return begin_table(text, place);
+    if (cells_.cells.size() != rows_.names().size()) wrong_width(place);
+    if (rows_.block_is_empty() && text == header_) return;  // each block may have it
+    slow_row(place);
+  }
 
   void comment(std::string_view text) {
     if (!text.starts_with(kCertified)) return;
     const auto value = trimmed(text.substr(kCertified.size()));
     table_.certified_until = parse_number(value);
     if (!table_.certified_until || !std::isfinite(*table_.certified_until))
-      throw_data({where(), "certified until " + shown(value), "a time",
+      throw_data({rows_.where({number_, text}), "certified until " + shown(value), "a time",
                   "Correct or remove the line."});
   }
 
-  void header(std::string_view text) {
-    columns_ = find_columns(text, where(), options_);
-    for (const auto c : columns_.variables) table_.variables.push_back(columns_.names[c]);
-    // Written as `t`, unless a variable would be taken for the time then.
-    for (const auto& v : table_.variables)
-      if (lower_case(v) == "t" || lower_case(v) == "time")
-        table_.time_name = columns_.names[columns_.time];
-    states_.resize(table_.variables.size());
-    place_.assign(columns_.names.size(), nullptr);
-    place_[columns_.time] = &time_;
-    for (std::size_t i = 0; i < columns_.variables.size(); ++i)
-      place_[columns_.variables[i]] = &states_[i];
+  void begin_table(std::string_view text, const Place& place) {
+    const Dialect& d = table_.dialect;
+    std::vector<std::string> names;
+    if (d.header) {
+      names.assign(cells_.cells.begin(), cells_.cells.end());
+      header_ = text;
+    } else {
+      names = made_names();
+    }
+    // One column that is a whole row: the separator is none of those we know.
+    if (names.size() == 1 && trimmed(text).find_first_of(" ,;\t|:") != text.npos)
+      throw_data({rows_.where(place), "one column in " + shown(trimmed(text)),
+                  fmt::format("columns separated by {}", name_of(d.separator)),
+                  "Say what separates them: --separator, one of , ; tab |.", rows_.text_of(place),
+                  {"For blanks: `tr -s ' ' ',' < old.txt > new.csv`."}});
+    rows_.name_columns(std::move(names), place);
+    places_ = rows_.places().data();
+    columns_ = rows_.places().size();
+    comma_ = d.decimal == ',';
+    if (!d.header) slow_row(place);
   }
 
-  /// Plain numbers between commas, which nearly every row is. False for anything else.
-  bool fast_row(std::string_view text) {
-    const char *at = text.data(), *end = at + text.size();
-    for (std::size_t c = 0; c < place_.size(); ++c) {
-      const bool last = c + 1 == place_.size();
-      if (double* value = place_[c]) {
-        const auto [stop, error] = std::from_chars(at, end, *value);
-        if (error != std::errc{} || !std::isfinite(*value)) return false;
-        at = stop;
+  /// For a table without a header: id for a column of words, then t, x1, x2, …
+  std::vector<std::string> made_names() const {
+    std::vector<std::string> names;
+    const char* next = "t";
+    int variables = 0;
+    for (const auto cell : cells_.cells) {
+      const bool word = !is_missing(cell) && !parse_cell(cell, table_.dialect.decimal);
+      if (word && std::count(names.begin(), names.end(), "id") == 0) {
+        names.emplace_back("id");
+      } else if (next) {
+        names.emplace_back(std::exchange(next, nullptr));
       } else {
-        const char* stop = std::find(at, end, ',');
-        if (c == columns_.id) id_ = unquoted({at, static_cast<std::size_t>(stop - at)});
-        at = stop;
+        names.push_back(fmt::format("x{}", ++variables));
       }
-      if (last) return at == end;
-      if (at == end || *at != ',') return false;
-      ++at;
     }
-    return false;
+    return names;
   }
 
-  void slow_row(std::string_view text) {
-    split_fields(text, fields_);
-    if (fields_.size() != columns_.names.size())
-      throw_data({where(), fmt::format("{} fields in {}", fields_.size(), shown(text)),
-                  fmt::format("{} ({})", columns_.names.size(), fmt::join(columns_.names, ", ")),
-                  "Complete or remove the line."});
-    for (std::size_t c = 0; c < place_.size(); ++c) {
-      const auto field = unquoted(fields_[c]);
-      if (c == columns_.id) id_ = field;
-      if (!place_[c]) continue;
-      const auto value = parse_number(field);
-      if (!value || !std::isfinite(*value))
-        throw_data({where() + ", column " + columns_.names[c],
-                    field.empty() ? "nothing" : shown(field), "a finite number",
-                    "Correct the value or remove the line."});
-      *place_[c] = *value;
-    }
+  [[noreturn]] void wrong_width(const Place& place) const {
+    const auto& names = rows_.names();
+    const std::size_t found = cells_.cells.size();
+    const std::string column =
+        found < names.size() ? names[found] : fmt::format("{}", names.size() + 1);
+    throw_data({rows_.where(place) + ", column " + column,
+                fmt::format("{} {} in {}", found, found == 1 ? "cell" : "cells", shown(place.text)),
+                fmt::format("{} ({}) separated by {}", names.size(), fmt::join(names, ", "),
+                            name_of(table_.dialect.separator)),
+                "Complete or remove the line.", rows_.text_of(place),
+                {"If another character separates the columns: --separator, one of , ; tab |."}});
   }
 
-  std::size_t trajectory() {
-    if (!columns_.id) {
-      if (table_.ids.empty()) table_.ids.emplace_back(), last_.emplace_back();
-      return 0;
+  void slow_row(const Place& place) {
+    const std::size_t id_column = rows_.id_column();
+    const std::string_view id = id_column < columns_ ? cells_.cells[id_column] : std::string_view();
+    std::optional<std::size_t> missing;
+    for (std::size_t c = 0; c < columns_; ++c) {
+      if (!places_[c]) continue;
+      const auto cell = cells_.cells[c];
+      if (is_missing(cell)) {
+        if (!missing || places_[c] == rows_.time_place()) missing = c;
+        continue;
+      }
+      const auto value = parse_cell(cell, table_.dialect.decimal);
+      if (!value || !std::isfinite(*value)) no_number(c, cell, place);
+      *places_[c] = *value;
     }
-    if (current_ < table_.ids.size() && table_.ids[current_] == id_) return current_;
-    auto found = known_.find(id_);
-    if (found == known_.end()) {
-      found = known_.emplace(std::string(id_), table_.ids.size()).first;
-      table_.ids.emplace_back(id_);
-      last_.emplace_back();
-    }
-    return current_ = found->second;
+    if (missing) return rows_.missing(*missing, cells_.cells[*missing], id, place);
+    rows_.row(id, place);
   }
 
-  const CsvOptions& options_;
-  const RowVisitor& visit_;
-  CsvTable table_;
-  Columns columns_;
-  std::vector<double*> place_;  // where a column's number goes; none for columns not in use
-  std::vector<double> states_;
-  double time_ = 0;
-  std::string_view id_;
-  std::map<std::string, std::size_t, std::less<>> known_;
-  std::size_t current_ = 0;
-  std::vector<Last> last_;
-  std::vector<std::string_view> fields_;
-  long number_ = 0, rows_ = 0;
-};
-
-/// Rows of a table as a Dataset.
-struct Collector {
-  struct Growing {
-    std::vector<double> times, states;
-  };
-  std::vector<Growing> growing;
-
-  RowVisitor visitor() {
-    return [this](const CsvTable& table, std::size_t which, double time, const double* states) {
-      if (which >= growing.size()) growing.resize(which + 1);
-      growing[which].times.push_back(time);
-      growing[which].states.insert(growing[which].states.end(), states,
-                                   states + table.variables.size());
-    };
+  [[noreturn]] void no_number(std::size_t column, std::string_view cell, const Place& place) const {
+    const bool comma = table_.dialect.decimal == ',';
+    const bool other_mark =
+        cell.find(comma ? '.' : ',') != cell.npos && parse_cell(cell, comma ? '.' : ',');
+    Complaint c{rows_.where(place, column), shown(cell),
+                fmt::format("a finite number{}", other_mark ? comma ? " with a decimal comma"
+                                                                    : " with a decimal point"
+                                                            : ""),
+                "Correct the value or remove the line.", rows_.text_of(place)};
+    if (other_mark && table_.dialect.separator != ',')
+      c.others.push_back(fmt::format("If all numbers are written so: --decimal {}.", comma ? "point" : "comma"));
+    if (rows_.count() == 0 && table_.dialect.header == false)
+      c.others.push_back("If the first line is a header: --header yes.");
+    throw_data(c);
   }
-  Dataset dataset(const CsvTable& table) {
-    Dataset data{table.variables, {}, table.certified_until, table.source, table.time_name};
-    const auto n = data.dimension();
-    for (std::size_t k = 0; k < growing.size(); ++k) {
-      Growing& g = growing[k];
-      data.trajectories.push_back(
-          {table.ids[k], std::move(g.times),
-           Eigen::Map<const Matrix>(g.states.data(),
-                                    static_cast<Eigen::Index>(g.states.size()) / n, n)});
-      g = {};
-    }
-    return data;
-  }
+
+  const ReadOptions& options_;
+  Table table_;
+  Rows rows_;
+  // Of rows_, for the fast path.
+  double* const* places_ = nullptr;
+  std::size_t columns_ = 0;
+  bool comma_ = false;
+  std::string header_, scratch_;
+  Cells cells_;
+  long number_ = 0;
 };
 
 }  // namespace
 
-CsvTable stream_csv(const std::filesystem::path& path, const CsvOptions& options,
-                    const RowVisitor& visit) {
-  constexpr std::size_t chunk = 1 << 18, longest = 1 << 20;
-  Parser parser(path.string(), options, visit);
-  FileReader file(path);
-  std::string buffer;
-  std::size_t left = 0;  // bytes of a line that has begun
+Table stream_csv(ByteReader& bytes, const std::string& name, const ReadOptions& options,
+                 const RowVisitor& visit) {
+  Parser parser(name, options, visit);
+  std::vector<char> buffer(kChunk);
+  std::size_t held = 0;  // bytes of a line that has begun
   for (;;) {
-    buffer.resize(left + chunk);
-    const std::size_t got = file.read(buffer.data() + left, chunk);
-    buffer.resize(left + got);
-    if (got == 0) break;
-    const std::size_t used = parser.lines(buffer);
-    left = buffer.size() - used;
-    if (left > longest)
-      throw_data({path.string(), "a line of more than 1 MiB", "lines of numbers",
-                  "Check that the file is a text table."});
-    buffer.erase(0, used);
+    if (buffer.size() < held + kChunk) buffer.resize(held + kChunk);
+    const std::size_t got = bytes.read(buffer.data() + held, kChunk);
+    const bool whole = got < kChunk;
+    const std::string_view text(buffer.data(), held + got);
+    const std::size_t used = parser.lines(text, whole);
+    if (whole) return parser.finish();
+    held = text.size() - used;
+    if (held > kLongestLine)
+      throw_data({fmt::format("{}, line {}", name, parser.number() + 1), "a line of more than 1 MiB",
+                  "lines of numbers", "Check that the file is a text table."});
+    std::memmove(buffer.data(), buffer.data() + used, held);
   }
-  if (!buffer.empty()) parser.line(buffer);
+}
+
+Table stream_csv(std::string_view text, const std::string& name, const ReadOptions& options,
+                 const RowVisitor& visit) {
+  Parser parser(name, options, visit);
+  parser.lines(text, true);
   return parser.finish();
 }
 
-Dataset read_csv(const std::filesystem::path& path, const CsvOptions& options) {
-  Collector collector;
-  const CsvTable table = stream_csv(path, options, collector.visitor());
-  return collector.dataset(table);
+namespace {
+
+/// A name or an id as a cell: quoted where it would be read as something else otherwise.
+std::string as_cell(const std::string& text) {
+  if (text.find_first_of(",;\t|\"#") == text.npos && trimmed(text) == text) return text;
+  std::string cell = "\"";
+  for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return cell + '"';
 }
 
-Dataset parse_csv(std::string_view text, const std::string& name, const CsvOptions& options) {
-  Collector collector;
-  const RowVisitor visit = collector.visitor();
-  Parser parser(name, options, visit);
-  const std::size_t used = parser.lines(text);
-  if (used < text.size()) parser.line(text.substr(used));
-  return collector.dataset(parser.finish());
-}
+}  // namespace
 
 std::string format_csv(const Dataset& data) {
   std::string text;
   const bool several = data.trajectories.size() > 1;
   if (data.certified_until) text += fmt::format("{}{}\n", kCertified, *data.certified_until);
-  text += fmt::format("{}{},{}\n", several ? "trajectory," : "", data.time_name,
-                      fmt::join(data.variables, ","));
+  if (several) text += "trajectory,";
+  text += as_cell(data.time_name);
+  for (const auto& name : data.variables) text += ',' + as_cell(name);
+  for (const auto& name : data.inputs) text += ',' + as_cell(name);
+  text += '\n';
   for (const Trajectory& t : data.trajectories) {
+    const std::string id = several ? as_cell(t.id) + ',' : "";
     for (int i = 0; i < t.rows(); ++i) {
-      if (several) text += t.id + ",";
+      text += id;
       append_number(text, t.times[static_cast<std::size_t>(i)]);
-      for (Eigen::Index j = 0; j < t.states.cols(); ++j) {
-        text += ',';
-        append_number(text, t.states(i, j));
-      }
+      for (const Matrix* part : {&t.states, &t.inputs})
+        for (Eigen::Index j = 0; j < part->cols(); ++j) {
+          text += ',';
+          append_number(text, (*part)(i, j));
+        }
       text += '\n';
     }
   }

@@ -1,49 +1,31 @@
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "odecast/observations/dataset.hpp"
+#include "odecast/observations/bytes.hpp"
+#include "odecast/observations/table.hpp"
 
 namespace odecast {
 
-/// Which columns mean what. Empty means: found by name.
-struct CsvOptions {
-  std::string time = {};                    ///< default: `t` or `time`, any case
-  std::string id = {};                      ///< default: `trajectory`, `series` or `id`, where present
-  std::vector<std::string> variables = {};  ///< default: every other column
-};
+/// How the text is written, from its first lines: the separator under which they are rows of equally
+/// many numbers, the decimal mark, whether the first line is a header (it has a word where the lines
+/// below have numbers). Throws Error (data) with both readings where two are possible.
+Dialect sniff(std::string_view lines, const std::string& name, const ReadOptions& options);
 
-/// Trajectories from a text table: a header line, then numbers separated by commas; lines that are
-/// empty or start with '#' are passed over. A byte order mark and CRLF are accepted. Rows with the
-/// same id form one trajectory, whose times must increase. Throws Error (data) with the line and
-/// column for anything that is not a finite number in its place: nothing is guessed or dropped.
-Dataset read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
+/// A text table, row by row in constant memory: lines that end in LF, CRLF or CR, cells between
+/// separators, in double quotes or not; lines that start with '#' are passed over, blank lines
+/// separate trajectories where no id column does. Throws Error (data) with line and column for
+/// anything that is not a finite number in its place: nothing is guessed. Lines longer than 1 MiB are
+/// refused.
+Table stream_csv(ByteReader& bytes, const std::string& name, const ReadOptions& options,
+                 const RowVisitor& visit);
+/// The same from memory.
+Table stream_csv(std::string_view text, const std::string& name, const ReadOptions& options,
+                 const RowVisitor& visit);
 
-/// What is known of a table beside its rows.
-struct CsvTable {
-  std::vector<std::string> variables = {};
-  std::vector<std::string> ids = {};  ///< of the trajectories seen so far
-  std::optional<double> certified_until = {};
-  std::string source = {};
-  std::string time_name = "t";
-};
-
-/// Called for every row, in the order of the file; `trajectory` counts the ids.
-using RowVisitor = std::function<void(const CsvTable& table, std::size_t trajectory, double time,
-                                      const double* states)>;
-
-/// The same as read_csv, row by row in constant memory. Lines longer than 1 MiB are refused.
-CsvTable stream_csv(const std::filesystem::path& path, const CsvOptions& options,
-                    const RowVisitor& visit);
-
-/// The same from memory; `name` stands in messages.
-Dataset parse_csv(std::string_view text, const std::string& name, const CsvOptions& options = {});
-
-/// A table that read_csv reads back bit for bit: `t`, the variables, and `trajectory` first when
+/// A table that reads back bit for bit: `t`, the variables, the inputs, and `trajectory` first when
 /// there are several.
 std::string format_csv(const Dataset& data);
 

@@ -30,10 +30,13 @@ Split split_last(const Dataset& data, double fraction) {
       throw_data({data.source + (t.id.empty() ? "" : ", trajectory '" + t.id + "'"),
                   fmt::format("{} rows", t.rows()), "enough rows for both parts",
                   "Give a longer trajectory or hold out less."});
-    split.train.trajectories.push_back(
-        {t.id, {t.times.begin(), t.times.begin() + kept}, t.states.topRows(kept)});
-    split.test.trajectories.push_back(
-        {t.id, {t.times.begin() + kept, t.times.end()}, t.states.bottomRows(held)});
+    const auto part = [&](auto first, auto last, Eigen::Index from, Eigen::Index rows) {
+      return Trajectory{t.id, {first, last}, t.states.middleRows(from, rows),
+                        t.inputs.size() > 0 ? Matrix(t.inputs.middleRows(from, rows)) : Matrix()};
+    };
+    const auto middle = t.times.begin() + kept;
+    split.train.trajectories.push_back(part(t.times.begin(), middle, 0, kept));
+    split.test.trajectories.push_back(part(middle, t.times.end(), kept, held));
   }
   return split;
 }

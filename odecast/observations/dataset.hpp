@@ -13,6 +13,7 @@ struct Trajectory {
   std::string id;  ///< empty where there is only one
   std::vector<double> times;
   Matrix states;
+  Matrix inputs = {};  ///< what drove the system, a row per time; no columns where nothing did
 
   int rows() const { return static_cast<int>(times.size()); }
 };
@@ -25,6 +26,7 @@ struct Dataset {
   std::optional<double> certified_until = {};
   std::string source = "data";   ///< a file name, for messages
   std::string time_name = "t";
+  std::vector<std::string> inputs = {};  ///< names of the input columns
 
   int dimension() const { return static_cast<int>(variables.size()); }
   long rows() const;

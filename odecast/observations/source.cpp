@@ -4,42 +4,64 @@
 #include <cmath>
 #include <limits>
 
+#include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
+
 namespace odecast {
 
 ObservationSource source_of(const Dataset& data) {
   ObservationSource source;
   source.variables = data.variables;
+  source.inputs = data.inputs;
   source.name = data.source;
   for (const Trajectory& t : data.trajectories) source.ids->push_back(t.id);
   source.replay = [&data](const ObservationSource::Visitor& visit) {
+    const Eigen::Index n = data.dimension();
+    Vector row(n + static_cast<Eigen::Index>(data.inputs.size()));
     for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
       const Trajectory& t = data.trajectories[k];
-      for (int i = 0; i < t.rows(); ++i)
-        visit(k, t.times[static_cast<std::size_t>(i)], t.states.row(i).data());
+      const bool driven = t.inputs.size() > 0;
+      for (int i = 0; i < t.rows(); ++i) {
+        if (driven) row << t.states.row(i).transpose(), t.inputs.row(i).transpose();
+        visit(k, t.times[static_cast<std::size_t>(i)], driven ? row.data() : t.states.row(i).data());
+      }
     }
   };
   return source;
 }
 
-ObservationSource source_of_file(const std::filesystem::path& path, const CsvOptions& options) {
+ObservationSource source_of_files(const std::vector<std::filesystem::path>& paths,
+                                  const ReadOptions& options) {
+  std::error_code ignored;
+  const bool again = std::all_of(paths.begin(), paths.end(), [&](const auto& path) {
+    return std::filesystem::is_regular_file(path, ignored);
+  });
+  if (!again || options.sort || options.duplicates != DuplicateRule::error) {
+    const auto table = std::make_shared<Table>();
+    const auto data = std::make_shared<Dataset>(read_observations(paths, options, table.get()));
+    ObservationSource source = source_of(*data);
+    source.replay = [data, replay = source.replay](const ObservationSource::Visitor& visit) { replay(visit); };
+    source.table = table;
+    return source;
+  }
   // The header alone tells the variables: stop at the first row.
-  struct HeaderRead {
-    std::vector<std::string> variables;
-  };
+  struct HeaderRead {};
   ObservationSource source;
   try {
-    stream_csv(path, options, [](const CsvTable& table, std::size_t, double, const double*) {
-      throw HeaderRead{table.variables};
+    stream_observations({paths[0]}, options, [&](const Table& table, const TableRow&) {
+      source.variables = table.variables;
+      source.inputs = table.inputs;
+      throw HeaderRead{};
     });
-  } catch (const HeaderRead& header) {
-    source.variables = header.variables;
+  } catch (const HeaderRead&) {
   }
-  source.name = path.string();
-  source.replay = [path, options, ids = source.ids](const ObservationSource::Visitor& visit) {
-    const CsvTable table =
-        stream_csv(path, options, [&](const CsvTable&, std::size_t which, double time,
-                                      const double* state) { visit(which, time, state); });
-    *ids = table.ids;
+  source.name = paths.size() == 1 ? paths[0].string() : std::to_string(paths.size()) + " files";
+  source.replay = [paths, options, ids = source.ids,
+                   table = source.table](const ObservationSource::Visitor& visit) {
+    *table = stream_observations(paths, options, [&](const Table&, const TableRow& row) {
+      visit(row.trajectory, row.time, row.values);
+    });
+    *ids = table->ids;
   };
   return source;
 }
@@ -94,6 +116,12 @@ ObservationSummary summarise(const ObservationSource& source) {
   const auto rows = static_cast<double>(s.rows);
   s.sd = (squares / rows).cwiseSqrt();
   s.rms = (raw / rows).cwiseSqrt();
+  for (int i = 0; i < n; ++i)
+    if (!std::isfinite(s.rms[i]) || !std::isfinite(s.sd[i]))
+      throw_data({source.name + ", column " + source.variables[static_cast<std::size_t>(i)],
+                  "values from " + format_number(s.smallest[i]) + " to " + format_number(s.largest[i]) +
+                      ", whose squares overflow",
+                  "values below 1e154", "Write the column in larger units, or remove the outliers."});
   s.rms_slope = (slopes / std::max(1.0, static_cast<double>(s.pairs))).cwiseSqrt();
   if (!steps.empty()) {
     const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);

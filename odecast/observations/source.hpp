@@ -6,29 +6,33 @@
 #include <string>
 #include <vector>
 
-#include "odecast/observations/csv.hpp"
+#include "odecast/observations/reading.hpp"
 
 namespace odecast {
 
 /// Observations that can be gone through several times, row by row, without being in memory: a Dataset
 /// or a file.
 struct ObservationSource {
-  /// One row: which trajectory, its time, its state.
+  /// One row: which trajectory, its time, its state and behind it the inputs.
   using Visitor = std::function<void(std::size_t trajectory, double time, const double* state)>;
 
-  std::vector<std::string> variables;
+  std::vector<std::string> variables, inputs;
   std::string name;  ///< for messages
   std::function<void(const Visitor&)> replay;
   /// Ids of the trajectories; complete after a replay.
   std::shared_ptr<std::vector<std::string>> ids = std::make_shared<std::vector<std::string>>();
+  /// What was understood of the files; complete after a replay. Nothing of a Dataset.
+  std::shared_ptr<Table> table = std::make_shared<Table>();
 
   int dimension() const { return static_cast<int>(variables.size()); }
 };
 
 /// The data must outlive the source.
 ObservationSource source_of(const Dataset& data);
-/// A regular file. Each replay reads it again.
-ObservationSource source_of_file(const std::filesystem::path& path, const CsvOptions& options);
+/// Files that can be read more than once. Each replay reads them again; with `sort` or `duplicates`,
+/// or from a pipe, they are read once and kept.
+ObservationSource source_of_files(const std::vector<std::filesystem::path>& paths,
+                                  const ReadOptions& options);
 
 /// What one pass over the rows tells. Means and squares by Welford's formulas.
 struct ObservationSummary {

@@ -21,7 +21,8 @@ class BadInputTest : public ProgramTest {
   BadInputTest() { write("old.out", "the old file\n"); }
 
   /// Runs a command that must be refused with `code`: one line on standard error that has where,
-  /// found, expected and all of `parts`, nothing on standard output, every file as before.
+  /// found, expected, indented lines below it for the text and the remedies, all of `parts`, nothing
+  /// on standard output, every file as before.
   Result refused(const Words& args, int code, const Words& parts, const How& how = {}) const {
     const auto before = snapshot();
     const Result result = run(args, how);
@@ -33,7 +34,10 @@ class BadInputTest : public ProgramTest {
             "exit " + std::to_string(result.code) + " and not " + std::to_string(code));
     require(result.out.empty(), "standard output is not empty");
     require(result.err.starts_with("odecast: "), "the message does not begin with odecast:");
-    require(result.err.find('\n') + 1 == result.err.size(), "not exactly one line of message");
+    const Words lines = split(result.err, '\n');
+    require(lines.size() >= 2 && lines.back().empty(), "the message does not end with its line");
+    for (std::size_t i = 1; i + 1 < lines.size(); ++i)
+      require(lines[i].starts_with("  "), "not one message: " + lines[i]);
     Words all = {": found ", ", expected "};
     all.insert(all.end(), parts.begin(), parts.end());
     for (const auto& part : all)
@@ -49,6 +53,15 @@ class BadInputTest : public ProgramTest {
     write("bad.csv", text);
     refused({"fit", "bad.csv", "-o", "old.out"}, kBadData, parts);
     refused({"split", "bad.csv", "--train", "old.out", "--test", "new.out"}, kBadData, parts);
+  }
+
+  /// The whole message for a data file with this text.
+  void golden(const std::string& text, const Words& options, const std::string& message) const {
+    write("bad.csv", text);
+    Words words = {"fit", "bad.csv", "-o", "old.out"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Result result = refused(words, kBadData, {});
+    EXPECT_EQ(result.err, "odecast: " + message + "\n");
   }
 
   /// one.json: the smallest model there is, so that every byte of it can be tried.
@@ -116,8 +129,8 @@ TEST_F(BadInputTest, HeaderOnly) {
 TEST_F(BadInputTest, OneRow) { refused_data("t,x\n0,1\n", {"bad.csv", "1 row", "rows"}); }
 
 TEST_F(BadInputTest, RaggedRow) {
-  refused_data("t,x,y\n0,1,2\n1,2\n", {"bad.csv, line 3", "2 fields", "'1,2'", "3 (t, x, y)"});
-  refused_data("t,x,y\n0,1,2\n1,2,3,4\n", {"bad.csv, line 3", "4 fields", "3 (t, x, y)"});
+  refused_data("t,x,y\n0,1,2\n1,2\n", {"bad.csv, line 3", "2 cells", "'1,2'", "3 (t, x, y)"});
+  refused_data("t,x,y\n0,1,2\n1,2,3,4\n", {"bad.csv, line 3", "4 cells", "3 (t, x, y)"});
 }
 
 TEST_F(BadInputTest, WordWhereANumberBelongs) {
@@ -154,11 +167,158 @@ TEST_F(BadInputTest, DuplicateTime) {
 }
 
 TEST_F(BadInputTest, HeaderIsUnusable) {
-  refused_data("x,y\n1,2\n3,4\n", {"bad.csv, line 1", "x, y", "time column"});
+  refused_data("x,y\n1,2\n3,4\n", {"bad.csv, line 1", "x, y", "time column", "--time NAME"});
   refused_data("t\n1\n2\n", {"bad.csv, line 1", "variable"});
   refused_data("t,x,x\n1,2,3\n2,3,4\n", {"bad.csv, line 1", "'x' twice", "different names"});
   refused_data("t,x,\n1,2,3\n2,3,4\n", {"bad.csv, line 1", "column 3", "name"});
-  refused_data("t;x\n1;2\n2;3\n", {"bad.csv, line 1", "t;x", "commas"});
+  refused_data("t x\n1 2\n2 3\n", {"bad.csv, line 1", "one column in 't x'", "tr -s"});
+}
+
+// One test per row of the list of inputs that people really have; the whole message is checked.
+
+const std::string kTellApart =
+    "Tell several trajectories apart: a column named trajectory (or --id NAME), a blank line between "
+    "them, or a file for each.";
+
+TEST_F(BadInputTest, GoldenHeaderOrNone) {
+  golden("a,b\n0,1\n1,2\n", {},
+         "bad.csv, line 1: found columns a, b, expected a header with a time column named t or time.\n"
+         "  1 | a,b\n"
+         "  1. Name it: --time NAME.\n"
+         "  2. Add the header line, e.g. t,x,y,z.\n"
+         "  3. Say that there is none: --header no.");
+  golden(",t,x\n0,0,1\n1,1,2\n", {},
+         "bad.csv, line 1: found no name for column 1, expected a name for every column.\n"
+         "  1 | ,t,x\n"
+         "  1. Name the column in the first line, e.g. t,x,y,z.\n"
+         "  2. Choose the columns to read: --variables x,y,z.\n"
+         "  3. From pandas, write the file with to_csv(…, index=False).");
+  write("none.csv", "0,1\n1,2\n2,4\n");
+  EXPECT_TRUE(contains(run_well({"fit", "none.csv", "-o", "m.json"}).out,
+                       "Read none.csv: columns separated by ',', decimal point, no header, variables x1."));
+}
+
+TEST_F(BadInputTest, GoldenEncoding) {
+  golden(std::string("\xff\xfet\0,\0x\0", 8), {},
+         "bad.csv: found UTF-16 text, expected text in UTF-8 or ASCII. Save the file as CSV UTF-8.");
+  golden(std::string("t\0,\0x\0\n\0", 8), {},
+         "bad.csv: found zero bytes, as in UTF-16 text or in no text at all, expected text in UTF-8 or "
+         "ASCII. Save the file as CSV UTF-8.");
+}
+
+TEST_F(BadInputTest, GoldenDecimalComma) {
+  golden("t;x\n0;1,234\n1;2,500\n", {},
+         "bad.csv, line 2: found '1,234', which reads as 1.234 with a decimal comma and as 1234 with "
+         "commas between thousands, expected numbers that can be read in one way only.\n"
+         "  1. If it is a decimal comma: --decimal comma.\n"
+         "  2. If not, write the numbers without commas between thousands.");
+  golden("t;x\n0;1,5\n1;2,5\n2;3.5\n", {"--decimal", "comma"},
+         "bad.csv, line 4, column x: found '3.5', expected a finite number with a decimal comma.\n"
+         "  4 | 2;3.5\n"
+         "  1. Correct the value or remove the line.\n"
+         "  2. If all numbers are written so: --decimal point.");
+  golden("t,x\n0,1,5\n1,2,5\n", {},
+         "bad.csv, line 2, column 3: found 3 cells in '0,1,5', expected 2 (t, x) separated by ','.\n"
+         "  2 | 0,1,5\n"
+         "  1. Complete or remove the line.\n"
+         "  2. If another character separates the columns: --separator, one of , ; tab |.");
+}
+
+TEST_F(BadInputTest, GoldenMissingCell) {
+  golden("t,x,y\n0,1,2\n1,,3\n", {},
+         "bad.csv, line 3, column x: found nothing, expected a finite number.\n"
+         "  3 | 1,,3\n"
+         "  1. Correct the value.\n"
+         "  2. Leave such rows out and split the trajectory there: --missing drop.");
+  golden("t,x\n0,NA\n1,NA\n", {"--missing", "drop"},
+         "bad.csv: found 2 rows, each with a missing cell, expected rows of numbers below it. Check that "
+         "the file was written completely.");
+  write("gap.csv", "t,x\n0,1\n1,2\n2,NaN\n3,1\n4,3\n5,9\n");
+  EXPECT_TRUE(contains(run_well({"fit", "gap.csv", "--missing", "drop", "-o", "m.json"}).out,
+                       "1 row with a missing cell left out; 2 trajectories remain."));
+}
+
+TEST_F(BadInputTest, GoldenInfinity) {
+  golden("t,x\n0,1\n1,inf\n", {},
+         "bad.csv, line 3, column x: found 'inf', expected a finite number.\n"
+         "  3 | 1,inf\n"
+         "  Correct the value or remove the line.");
+  golden("t,x,y\n0,0,1e300\n1,1,-1e300\n2,2,1e300\n3,3,-1e300\n", {},
+         "bad.csv, column y: found values from -1e+300 to 1e+300, whose squares overflow, expected values "
+         "below 1e154. Write the column in larger units, or remove the outliers.");
+}
+
+TEST_F(BadInputTest, GoldenTimes) {
+  golden("t,x\n0,1\n2,1\n1,1\n", {},
+         "bad.csv, line 4, column t: found time 1 after 2 in line 3, expected times that increase along a "
+         "trajectory.\n"
+         "  4 | 1,1\n"
+         "  1. Sort the rows by time: --sort.\n"
+         "  2. " + kTellApart);
+  golden("t,x\n0,1\n1,1\n1,2\n", {},
+         "bad.csv, line 4, column t: found time 1 after 1 in line 3, expected times that increase along a "
+         "trajectory.\n"
+         "  4 | 1,2\n"
+         "  1. Keep one row of each time: --duplicates first or --duplicates mean.\n"
+         "  2. " + kTellApart);
+  golden("t,x\n2,1\n0,1\n2,2\n", {"--sort"},
+         "bad.csv, line 4: found time 2 after 2 in line 2, expected times that increase along a "
+         "trajectory.\n"
+         "  1. Keep one row of each time: --duplicates first or --duplicates mean.\n"
+         "  2. " + kTellApart);
+  write("bad.csv", "t,x\n2,1\n0,1\n2,2\n1,5\n3,-1\n");
+  run_well({"fit", "bad.csv", "--sort", "--duplicates", "mean", "-o", "m.json"});
+}
+
+TEST_F(BadInputTest, GoldenTooFewRows) {
+  golden("", {}, "bad.csv: found no lines, expected a header such as t,x,y,z and rows of numbers. Check that "
+                 "the right file was given.");
+  golden("t,x,y\n", {}, "bad.csv: found a header and no rows, expected rows of numbers below it. Check that the "
+                        "file was written completely.");
+}
+
+TEST_F(BadInputTest, GoldenRaggedRow) {
+  golden("t,x,y\n0,1,2\n1,2\n", {},
+         "bad.csv, line 3, column y: found 2 cells in '1,2', expected 3 (t, x, y) separated by ','.\n"
+         "  3 | 1,2\n"
+         "  1. Complete or remove the line.\n"
+         "  2. If another character separates the columns: --separator, one of , ; tab |.");
+  golden("t,x\n0,\"1\n1,2\n", {},
+         "bad.csv, line 2, column x: found a quote that is not closed in this line, expected cells with "
+         "both quotes or with none.\n"
+         "  2 | 0,\"1\n"
+         "  Correct the line.");
+}
+
+TEST_F(BadInputTest, GoldenLongLine) {
+  golden("t,x\n0,1\n" + std::string(3 << 20, '1') + "\n", {},
+         "bad.csv, line 3: found a line of more than 1 MiB, expected lines of numbers. Check that the file "
+         "is a text table.");
+}
+
+TEST_F(BadInputTest, GoldenDamagedGzip) {
+  golden("\x1f\x8b\x08", {}, "bad.csv: found a gzip file that ends too early, expected a whole gzip file. "
+                             "Compress or transfer the file again.");
+  golden("\x1f\x8bnonsense that is no gzip", {},
+         "bad.csv: found damaged gzip data, expected a whole gzip file. Compress or transfer the file again.");
+}
+
+TEST_F(BadInputTest, GoldenSeveralFiles) {
+  write("a.csv", "t,x\n0,1\n1,2\n");
+  write("b.csv", "t,y\n0,1\n1,2\n");
+  const Result result = refused({"fit", "a.csv", "b.csv", "-o", "old.out"}, kBadData, {});
+  EXPECT_EQ(result.err, "odecast: b.csv: found columns y, expected x as in a.csv.\n"
+                        "  1. Choose common columns: --variables A,B,….\n"
+                        "  2. Fit the files separately.\n");
+  refused({"fit", "a.csv", "a.csv", "-o", "old.out"}, kUsage, {"'a.csv'", "twice"});
+  refused({"fit", "a.csv", "b.csv", "-o", "b.csv"}, kUsage, {"also the input"});
+}
+
+TEST_F(BadInputTest, GoldenConstantColumn) {
+  // Not an error: scikit-learn's rule, and no division by zero.
+  write("constant.csv", "t,x,y\n0,1,5\n1,2,5\n2,4,5\n3,8,5\n");
+  run_well({"fit", "constant.csv", "-o", "m.json"});
+  EXPECT_FALSE(contains(read("m.json"), "nan"));
 }
 
 TEST_F(BadInputTest, HeaderThatIsNotUtf8) {
@@ -351,7 +511,7 @@ TEST_F(BadInputTest, ValueNotAmongTheChoices) {
 TEST_F(BadInputTest, WrongNumberOfArguments) {
   make_data();
   refused({"fit", "-o", "old.out"}, kUsage, {"odecast fit", "0 arguments", "DATA"});
-  refused({"fit", "train.csv", "train.csv", "-o", "old.out"}, kUsage, {"odecast fit", "2 arg"});
+  refused({"score", "a", "b", "c"}, kUsage, {"odecast score", "3 arg"});
   refused({"score", "train.csv"}, kUsage, {"odecast score", "1 arg", "FORECAST TRUTH"});
   refused({"systems", "Lorenz", "Rossler"}, kUsage, {"odecast systems", "2 arg"});
 }

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "odecast/core/files.hpp"
+
+namespace odecast {
+
+/// Bytes of a file in order, gzip undone where its first bytes say so; "-" is standard input. Throws
+/// Error: file for the system's failures, data for broken compression.
+class ByteReader {
+ public:
+  explicit ByteReader(const std::filesystem::path& path);
+  ~ByteReader();
+  /// Exactly `size` bytes, fewer at the end of the file only.
+  std::size_t read(char* to, std::size_t size);
+  /// The first bytes (up to 8), which stay to be read.
+  std::string_view head() const { return head_; }
+
+ private:
+  struct Inflater;
+  std::size_t read_raw(char* to, std::size_t size);
+  std::size_t read_some(char* to, std::size_t size);
+  std::filesystem::path path_;
+  FileReader file_;
+  std::string raw_;  // read from the file to look at, not used yet
+  std::unique_ptr<Inflater> inflater_;
+  std::string head_;
+  std::size_t head_used_ = 0;
+};
+
+}  // namespace odecast

@@ -1,0 +1,245 @@
+#include "odecast/observations/rows.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "odecast/core/error.hpp"
+
+namespace odecast {
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+std::string lower_case(std::string_view s) {
+  std::string result(s);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+namespace {
+
+/// At most `longest` bytes, control characters replaced, no character cut in two.
+std::string printable(std::string_view s, std::size_t longest) {
+  std::size_t end = std::min(s.size(), longest);
+  while (end > 0 && end < s.size() && (static_cast<unsigned char>(s[end]) & 0xc0) == 0x80) --end;
+  std::string result;
+  for (const char c : s.substr(0, end))
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return end < s.size() ? result + "…" : result;
+}
+
+}  // namespace
+
+std::string shown(std::string_view s) { return "'" + printable(s, 40) + "'"; }
+
+bool is_utf8(std::string_view s) {
+  for (std::size_t i = 0; i < s.size();) {
+    const auto byte = static_cast<unsigned char>(s[i]);
+    const int more = byte < 0x80 ? 0 : byte >> 5 == 6 ? 1 : byte >> 4 == 14 ? 2 : byte >> 3 == 30 ? 3 : -1;
+    if (more < 0 || i + static_cast<std::size_t>(more) >= s.size()) return false;
+    std::uint32_t code = more == 0 ? byte : byte & (0x3fu >> more);
+    for (int k = 1; k <= more; ++k) {
+      const auto next = static_cast<unsigned char>(s[i + static_cast<std::size_t>(k)]);
+      if (next >> 6 != 2) return false;
+      code = code << 6 | (next & 0x3fu);
+    }
+    constexpr std::uint32_t smallest[] = {0, 0x80, 0x800, 0x10000};
+    if (code < smallest[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
+    i += static_cast<std::size_t>(more) + 1;
+  }
+  return true;
+}
+
+bool is_missing(std::string_view cell) {
+  static constexpr std::array<std::string_view, 19> spellings = {
+      "",     "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+      "<NA>", "N/A",  "NA",       "NULL", "NaN",    "None",     "n/a",  "nan",  "null"};
+  return std::find(spellings.begin(), spellings.end(), cell) != spellings.end();
+}
+
+std::string in_words(const Dialect& d) {
+  return fmt::format("columns separated by {}, decimal {}, {}",
+                     d.separator == '\t' ? "tabs" : fmt::format("'{}'", d.separator),
+                     d.decimal == ',' ? "comma" : "point", d.header ? "with header" : "no header");
+}
+
+Rows::Rows(Table& table, const ReadOptions& options, const RowVisitor& visit, const char* unit)
+    : table_(table),
+      options_(options),
+      visit_(visit),
+      unit_(unit),
+      in_order_(!options.sort && options.duplicates == DuplicateRule::error) {}
+
+void Rows::name_columns(std::vector<std::string> names, const Place& place) {
+  names_ = std::move(names);
+  const std::string at = where(place);
+  const std::string have = fmt::format("columns {}", fmt::join(names_, ", "));
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (!is_utf8(names_[i]))
+      throw_data({at, "bytes that are not UTF-8", "column names in UTF-8 or ASCII",
+                  "Save the file as CSV UTF-8."});
+    // A column without a name is usually an index that pandas wrote. It may stay when not asked for.
+    if (names_[i].empty() && options_.variables.empty())
+      throw_data({at, fmt::format("no name for column {}", i + 1), "a name for every column",
+                  "Name the column in the first line, e.g. t,x,y,z.", text_of(place),
+                  {"Choose the columns to read: --variables x,y,z.",
+                   "From pandas, write the file with to_csv(…, index=False)."}});
+    if (!names_[i].empty() && std::count(names_.begin(), names_.end(), names_[i]) > 1)
+      throw_data({at, "the column " + shown(names_[i]) + " twice", "different names",
+                  "Rename one of them.", text_of(place)});
+  }
+  const auto named = [&](const std::string& wanted, const char* option) {
+    const auto found = std::find(names_.begin(), names_.end(), wanted);
+    if (found == names_.end() || wanted.empty())
+      throw_usage({option, "no column " + shown(wanted) + " in " + at, have, "Use one of these names."});
+    return static_cast<std::size_t>(found - names_.begin());
+  };
+  const auto by_default = [&](std::initializer_list<std::string_view> wanted) {
+    for (const auto name : wanted)
+      for (std::size_t i = 0; i < names_.size(); ++i)
+        if (lower_case(names_[i]) == name) return i;
+    return names_.size();
+  };
+  const std::size_t none = names_.size();
+  std::vector<const char*> taken(names_.size(), nullptr);
+  const auto take = [&](std::size_t c, const char* option) {
+    if (taken[c])
+      throw_usage({option, "the column " + shown(names_[c]) + " twice", "each column for one purpose",
+                   "Name other columns."});
+    taken[c] = option;
+  };
+  time_column_ = options_.time.empty() ? by_default({"t", "time"}) : named(options_.time, "--time");
+  if (time_column_ == none)
+    throw_data({at, have, "a header with a time column named t or time",
+                "Name it: --time NAME.", text_of(place),
+                {"Add the header line, e.g. t,x,y,z.", "Say that there is none: --header no."}});
+  take(time_column_, "--time");
+  id_ = options_.id.empty() ? by_default({"trajectory", "series", "id"}) : named(options_.id, "--id");
+  // A column asked for by name is what was asked for.
+  const auto asked = [&](const std::vector<std::string>& list) {
+    return id_ != none && options_.id.empty() && std::count(list.begin(), list.end(), names_[id_]) > 0;
+  };
+  if (asked(options_.variables) || asked(options_.inputs)) id_ = none;
+  if (id_ != none) take(id_, "--id");
+  std::vector<std::size_t> used;
+  for (const auto& name : options_.inputs) take(named(name, "--inputs"), "--inputs");
+  if (options_.variables.empty()) {
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      if (!taken[i]) used.push_back(i);
+  } else {
+    for (const auto& name : options_.variables) {
+      used.push_back(named(name, "--variables"));
+      take(used.back(), "--variables");
+    }
+  }
+  if (used.empty())
+    throw_data({at, have, "at least one variable beside the time", "Add its column.", text_of(place)});
+  for (const std::size_t c : used) table_.variables.push_back(names_[c]);
+  for (const auto& name : options_.inputs) {
+    used.push_back(named(name, "--inputs"));
+    table_.inputs.push_back(name);
+  }
+  // Written as `t`, unless a variable would be taken for the time then.
+  for (const auto& v : table_.variables)
+    if (lower_case(v) == "t" || lower_case(v) == "time") table_.time_name = names_[time_column_];
+  values_.resize(used.size());
+  places_.assign(names_.size(), nullptr);
+  places_[time_column_] = &time_;
+  for (std::size_t i = 0; i < used.size(); ++i) places_[used[i]] = &values_[i];
+}
+
+std::string Rows::where(const Place& place) const {
+  return place.number > 0 ? fmt::format("{}, {} {}", table_.source, unit_, place.number) : table_.source;
+}
+
+std::string Rows::where(const Place& place, std::size_t column) const {
+  return fmt::format("{}, column {}", where(place), printable(names_[column], 80));
+}
+
+std::string Rows::text_of(const Place& place) const {
+  return place.text.empty() ? "" : fmt::format("{} | {}", place.number, printable(place.text, 100));
+}
+
+std::size_t Rows::add_piece(std::string_view id) {
+  pieces_.push_back({std::string(id)});
+  table_.ids.emplace_back(id);
+  return pieces_.size() - 1;
+}
+
+std::size_t Rows::trajectory(std::string_view id, const Place& place) {
+  if (id_ == names_.size()) {
+    if (pieces_.empty() || block_pending_ || pieces_[current_].gap) current_ = add_piece("");
+    block_pending_ = false;
+    return current_;
+  }
+  if (current_ < pieces_.size() && pieces_[current_].id == id && !pieces_[current_].gap) return current_;
+  if (id.empty() || !is_utf8(id))
+    throw_data({where(place, id_), id.empty() ? "nothing" : "bytes that are not UTF-8",
+                "the id of a trajectory", "Complete or remove the line.", text_of(place)});
+  auto found = current_of_.find(id);
+  if (found == current_of_.end())
+    found = current_of_.emplace(std::string(id), add_piece(id)).first;
+  else if (pieces_[found->second].gap)
+    found->second = add_piece(id);
+  return current_ = found->second;
+}
+
+void Rows::missing(std::size_t column, std::string_view cell, std::string_view id, const Place& place) {
+  const auto found = cell.empty() ? std::string("nothing") : shown(cell) + ", a missing value";
+  if (options_.missing == MissingRule::error)
+    throw_data({where(place, column), found, "a finite number", "Correct the value.", text_of(place),
+                {"Leave such rows out and split the trajectory there: --missing drop."}});
+  const bool timeless = column == time_column_;
+  if (options_.sort && timeless)
+    throw_data({where(place, column), found, "a time, to sort by", "Correct the value.", text_of(place),
+                {"Remove the line."}});
+  ++table_.dropped;
+  if (options_.sort) {  // where the gap is shows when the rows are in order
+    visit_(table_, {trajectory(id, place), time_, values_.data(), place.number, true});
+  } else if (id_ == names_.size()) {
+    if (!pieces_.empty()) pieces_[current_].gap = true;
+  } else if (const auto known = current_of_.find(id); known != current_of_.end()) {
+    pieces_[known->second].gap = true;
+  }
+}
+
+void Rows::new_block() {
+  if (rows_ > 0 && id_ == names_.size()) block_pending_ = true;
+}
+
+void Rows::finish() {
+  // Pieces of one trajectory are numbered: a.1, a.2; without an id 1, 2.
+  std::map<std::string_view, int> pieces, seen;
+  std::set<std::string> names;
+  for (const Piece& p : pieces_)
+    if (++pieces[p.id] == 1) names.insert(p.id);
+  for (std::size_t k = 0; k < pieces_.size(); ++k) {
+    const std::string& id = pieces_[k].id;
+    if (pieces[id] == 1) continue;
+    std::string name = fmt::format("{}{}{}", id, id.empty() ? "" : ".", ++seen[id]);
+    while (!names.insert(name).second) name += "'";
+    table_.ids[k] = name;
+  }
+}
+
+void Rows::not_increasing(const Piece& piece, const Place& place) const {
+  throw_data({where(place, time_column_),
+              fmt::format("time {} after {} in {} {}", time_, piece.time, unit_, piece.number),
+              "times that increase along a trajectory",
+              time_ == piece.time ? "Keep one row of each time: --duplicates first or --duplicates mean."
+                                  : "Sort the rows by time: --sort.",
+              text_of(place),
+              {"Tell several trajectories apart: a column named trajectory (or --id NAME), a blank "
+               "line between them, or a file for each."}});
+}
+
+}  // namespace odecast
