@@ -14,6 +14,7 @@ namespace odecast::cli {
 /// The exit codes of every command (DESIGN §5).
 enum Exit { kDone = 0, kNotTrusted = 1, kUsage = 2, kBadData = 3, kFileFailure = 4 };
 
+Command inspect_command();
 Command simulate_command();
 Command fit_command();
 Command forecast_command();

@@ -16,7 +16,7 @@ namespace odecast::cli {
 namespace {
 
 std::vector<Command> all_commands() {
-  return {simulate_command(), fit_command(),     forecast_command(), score_command(),
+  return {simulate_command(), inspect_command(), fit_command(),     forecast_command(), score_command(),
           equations_command(), predict_command(), plot_command(),     split_command(),
           systems_command(),   reproduce_command()};
 }

@@ -1,5 +1,9 @@
 #include "odecast/observations/bytes.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -96,6 +100,36 @@ std::size_t ByteReader::read(char* to, std::size_t size) {
     got += more;
   }
   return got;
+}
+
+WholeFile::WholeFile(const std::filesystem::path& path, ByteReader& reader) {
+  const bool plain = path != "-" && !reader.inflates();
+  if (const int file = plain ? ::open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1; file >= 0) {
+    struct stat status;
+    if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+      const auto size = static_cast<std::size_t>(status.st_size);
+      void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+      if (at != MAP_FAILED) {
+        mapped_ = at;
+        bytes_ = {static_cast<const char*>(at), size};
+      }
+    }
+    ::close(file);
+  }
+  if (mapped_) return;
+  constexpr std::size_t chunk = 1 << 20;
+  for (;;) {
+    const std::size_t used = held_.size();
+    held_.resize(used + chunk);
+    const std::size_t got = reader.read(held_.data() + used, chunk);
+    held_.resize(used + got);
+    if (got < chunk) break;
+  }
+  bytes_ = held_;
+}
+
+WholeFile::~WholeFile() {
+  if (mapped_) ::munmap(mapped_, bytes_.size());
 }
 
 }  // namespace odecast

@@ -19,6 +19,7 @@ class ByteReader {
   std::size_t read(char* to, std::size_t size);
   /// The first bytes (up to 8), which stay to be read.
   std::string_view head() const { return head_; }
+  bool inflates() const { return inflater_ != nullptr; }
 
  private:
   struct Inflater;
@@ -30,6 +31,22 @@ class ByteReader {
   std::unique_ptr<Inflater> inflater_;
   std::string head_;
   std::size_t head_used_ = 0;
+};
+
+/// All bytes of a file at once: a regular file is mapped, so that its pages need not stay in memory;
+/// anything else is what `reader` still has to give.
+class WholeFile {
+ public:
+  WholeFile(const std::filesystem::path& path, ByteReader& reader);
+  ~WholeFile();
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string held_;
+  void* mapped_ = nullptr;
+  std::string_view bytes_;
 };
 
 }  // namespace odecast

@@ -304,6 +304,9 @@ class Parser {
   Parser(const std::string& name, const ReadOptions& options, const RowVisitor& visit)
       : options_(options), rows_(table_, options, visit, "line") {
     table_.source = name;
+    if (options.step > 0)
+      throw_usage({"option --step", "it for " + name, "an array without times",
+                   "Remove it: a text table has a column of times."});
     if (options.decimal != 0 && options.decimal == options.separator)
       throw_usage({"option --decimal", "a comma, which is also the separator", "two different characters",
                    "Remove one of the options."});

@@ -9,6 +9,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/observations/csv.hpp"
+#include "odecast/observations/npy.hpp"
 #include "odecast/observations/rows.hpp"
 
 namespace odecast {
@@ -16,11 +17,14 @@ namespace {
 
 Table stream_file(const std::filesystem::path& path, const ReadOptions& options, const RowVisitor& visit) {
   ByteReader bytes(path);
-  return stream_csv(bytes, path.string(), options, visit);
+  if (!is_array_file(bytes.head())) return stream_csv(bytes, path.string(), options, visit);
+  const WholeFile whole(path, bytes);
+  return stream_arrays(whole.bytes(), path.string(), options, visit);
 }
 
 Table stream_memory(std::string_view bytes, const std::string& name, const ReadOptions& options,
                     const RowVisitor& visit) {
+  if (is_array_file(bytes)) return stream_arrays(bytes, name, options, visit);
   return stream_csv(bytes, name, options, visit);
 }
 
@@ -196,7 +200,10 @@ Dataset parse_observations(std::string_view bytes, const std::string& name, cons
 }
 
 void write_observations(const std::filesystem::path& path, const Dataset& data) {
-  write_file(path, format_csv(data));
+  const auto extension = lower_case(path.extension().string());
+  write_file(path, extension == ".npy"   ? format_npy(data)
+                   : extension == ".npz" ? format_npz(data)
+                                         : format_csv(data));
 }
 
 }  // namespace odecast

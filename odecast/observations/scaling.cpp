@@ -7,15 +7,17 @@ namespace odecast {
 
 Scaling no_scaling(int variables) { return {Vector::Zero(variables), Vector::Ones(variables)}; }
 
+bool is_constant(long count, double mean, double sd) {
+  const double epsilon = std::numeric_limits<double>::epsilon();
+  const auto rows = static_cast<double>(count);
+  const double variance = sd * sd, mean_error = rows * mean * epsilon;
+  return variance <= rows * epsilon * variance + mean_error * mean_error;
+}
+
 Scaling standard_scaling(const ObservationSummary& summary) {
   Scaling scaling{summary.mean, summary.sd, 1};
-  const double epsilon = std::numeric_limits<double>::epsilon();
-  const auto rows = static_cast<double>(summary.rows);
-  for (Eigen::Index j = 0; j < scaling.scale.size(); ++j) {
-    const double variance = summary.sd[j] * summary.sd[j];
-    const double mean_error = rows * summary.mean[j] * epsilon;
-    if (variance <= rows * epsilon * variance + mean_error * mean_error) scaling.scale[j] = 1;
-  }
+  for (Eigen::Index j = 0; j < scaling.scale.size(); ++j)
+    if (is_constant(summary.rows, summary.mean[j], summary.sd[j])) scaling.scale[j] = 1;
   // The power of two nearest to 1 / rms(dv/dt).
   const double rms = std::sqrt(summary.rms_slope.cwiseQuotient(scaling.scale).squaredNorm() /
                                static_cast<double>(scaling.scale.size()));

@@ -1,0 +1,131 @@
+#include "odecast/observations/inspection.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/polynomial.hpp"
+#include "odecast/posterior/fit.hpp"
+
+namespace odecast::cli {
+namespace {
+
+std::string sampling_text(const Inspection& d) {
+  if (d.pairs == 0) return "no two rows of one trajectory";
+  std::string text = d.even ? fmt::format("even, step {:.6g}", d.step)
+                            : fmt::format("irregular, steps from {:.6g} to {:.6g} (ratio {:.3g}), median {:.6g}",
+                                          d.smallest_step, d.largest_step, d.largest_step / d.smallest_step,
+                                          d.step);
+  if (d.gaps > 0)
+    text += fmt::format("; {} gap{}, the longest {:.6g}", d.gaps, d.gaps == 1 ? "" : "s", d.largest_gap);
+  return text;
+}
+
+/// What `odecast fit` does with such data when nothing else is asked for.
+std::vector<std::string> plan(const ObservationSource& source, const Inspection& d) {
+  const FitOptions o;
+  std::vector<std::string> lines;
+  if (d.pairs == 0) {
+    lines.push_back("fit would refuse: it needs two rows of one trajectory.");
+    return lines;
+  }
+  lines.push_back(fmt::format(
+      "fit would standardise the variables, take derivatives from {} pairs of neighbouring rows and train a "
+      "polynomial kernel of degree {} with {} hidden units by the exact objective.",
+      d.pairs, o.degree, monomial_count(source.dimension(), o.degree)));
+  for (int i = 0; i < source.dimension(); ++i)
+    if (d.constant[static_cast<std::size_t>(i)])
+      lines.push_back(fmt::format("{} is constant: it keeps its scale.", source.variables[static_cast<std::size_t>(i)]));
+  const auto lonely = std::count(d.trajectory_rows.begin(), d.trajectory_rows.end(), 1);
+  if (lonely > 0)
+    lines.push_back(fmt::format("{} of {} trajectories have one row and teach nothing.", lonely,
+                                d.trajectory_rows.size()));
+  for (int i = 0; i < source.dimension(); ++i)
+    if (d.noise[i] > 0.01 * d.sd[i] && !d.constant[static_cast<std::size_t>(i)])
+      lines.push_back(fmt::format("{} has noise of {:.2g} % of its sd: differences will be noisy.",
+                                  source.variables[static_cast<std::size_t>(i)], 100 * d.noise[i] / d.sd[i]));
+  return lines;
+}
+
+nlohmann::ordered_json number(double x) { return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr; }
+
+int run(const Arguments& a) {
+  const ObservationSource source = source_of_files(a.paths(0), reading(a));
+  const Inspection d = inspect(source);
+  const Table& table = *source.table;
+  std::vector<std::string> columns = source.variables;
+  columns.insert(columns.end(), source.inputs.begin(), source.inputs.end());
+  const auto [shortest, longest] = std::minmax_element(d.trajectory_rows.begin(), d.trajectory_rows.end());
+  const std::size_t trajectories = d.trajectory_rows.size();
+  const auto steps = plan(source, d);
+  if (a.json()) {
+    using Json = nlohmann::ordered_json;
+    Json j = {{"source", source.name}, {"format", table.format}};
+    if (table.format == "csv")
+      j["dialect"] = {{"separator", std::string(1, table.dialect.separator)},
+                      {"decimal", std::string(1, table.dialect.decimal)},
+                      {"header", table.dialect.header}};
+    j["rows"] = d.rows;
+    j["dropped"] = table.dropped;
+    j["trajectories"] = {{"count", trajectories}, {"shortest", *shortest}, {"longest", *longest}};
+    j["time"] = {{"first", d.first_time}, {"last", d.last_time}};
+    j["sampling"] = {{"even", d.even},
+                     {"step", d.step},
+                     {"smallest", d.smallest_step},
+                     {"largest", d.largest_step},
+                     {"gaps", d.gaps},
+                     {"largest_gap", d.largest_gap}};
+    Json described = Json::array();
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const auto k = static_cast<Eigen::Index>(i);
+      described.push_back({{"name", columns[i]},
+                           {"use", i < source.variables.size() ? "variable" : "input"},
+                           {"smallest", d.smallest[k]},
+                           {"largest", d.largest[k]},
+                           {"mean", number(d.mean[k])},
+                           {"sd", number(d.sd[k])},
+                           {"noise", number(d.noise[k])},
+                           {"constant", bool(d.constant[i])}});
+    }
+    j["columns"] = described;
+    j["fit"] = steps;
+    fmt::print("{}\n", j.dump(2));
+    return kDone;
+  }
+  fmt::print("{}: {}\n", source.name, table.format == "csv" ? in_words(table.dialect) : table.format);
+  fmt::print("{} row{} in {} trajector{}{}, {} from {:.6g} to {:.6g}\n", d.rows, d.rows == 1 ? "" : "s",
+             trajectories, trajectories == 1 ? "y" : "ies",
+             trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest), table.time_name,
+             d.first_time, d.last_time);
+  if (table.dropped > 0) fmt::print("{} rows with a missing cell left out\n", table.dropped);
+  fmt::print("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n", sampling_text(d), "", "smallest",
+             "largest", "mean", "sd", "noise sd");
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const auto k = static_cast<Eigen::Index>(i);
+    fmt::print("{:<16} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g} {:>12}{}\n", columns[i], d.smallest[k],
+               d.largest[k], d.mean[k], d.sd[k],
+               std::isfinite(d.noise[k]) ? fmt::format("{:.3g}", d.noise[k]) : "unknown",
+               i < source.variables.size() ? "" : "  input");
+  }
+  fmt::print("\n{}\n", fmt::join(steps, "\n"));
+  return kDone;
+}
+
+}  // namespace
+
+Command inspect_command() {
+  return {"inspect",
+          "say what is understood of a data file",
+          "Reads observations as fit does and says what was understood: how the file is written,\n"
+          "trajectories, rows, variables and their ranges, sampling, estimated noise, and what fit would do.",
+          "odecast inspect data.csv",
+          {{"DATA", "as for fit", true, true}},
+          with_common(reading_options()),
+          run};
+}
+
+}  // namespace odecast::cli
