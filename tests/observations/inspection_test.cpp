@@ -1,0 +1,95 @@
+#include "odecast/observations/inspection.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+namespace {
+
+/// Sine and cosine at these times.
+Dataset waves(const std::vector<double>& times) {
+  Dataset d{{"x", "y"}, {{"", times, Matrix(static_cast<Eigen::Index>(times.size()), 2)}}};
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    d.trajectories[0].states(static_cast<Eigen::Index>(i), 0) = std::sin(times[i]);
+    d.trajectories[0].states(static_cast<Eigen::Index>(i), 1) = 5 + 100 * std::cos(times[i]);
+  }
+  return d;
+}
+
+std::vector<double> even_times(int rows) {
+  std::vector<double> times;
+  for (int i = 0; i < rows; ++i) times.push_back(0.01 * i);
+  return times;
+}
+
+TEST(InspectionTest, NoiseIsFoundWhateverTheSampling) {
+  std::vector<double> irregular = {0};
+  Stream stream(3, Purpose::observation_noise, 9);
+  for (int i = 1; i < 40'000; ++i) irregular.push_back(irregular.back() + 0.002 + 0.016 * stream.uniform());
+  for (const auto& times : {even_times(40'000), irregular})
+    for (const double noise : {0.0, 1e-3, 0.1}) {
+      Dataset d = waves(times);
+      add_noise(d, Eigen::Vector2d(noise, 100 * noise), 7);
+      const Inspection i = inspect(source_of(d));
+      if (noise == 0) {
+        EXPECT_LT(i.noise[0], 1e-10);
+        continue;
+      }
+      // The median of N independent |normal|s, as sd, has the standard error 1.17 / sqrt(N) of it;
+      // overlapping windows are worth N / 9, and at least 6250 per column are kept. The smallest of
+      // four orders is a little low.
+      const double error = 5 * 1.17 / std::sqrt(6250 / 9.0);
+      EXPECT_NEAR(i.noise[0] / noise, 1, error);
+      EXPECT_NEAR(i.noise[1] / (100 * noise), 1, error);
+    }
+}
+
+TEST(InspectionTest, SamplingIsDescribed) {
+  Dataset d = waves(even_times(30'000));
+  Inspection i = inspect(source_of(d));
+  EXPECT_TRUE(i.even);
+  EXPECT_NEAR(i.step, 0.01, 1e-9);
+  EXPECT_EQ(i.gaps, 0);
+  EXPECT_EQ(i.pairs, 29'999);
+  // A gap of three steps, after the steps that the median is taken from.
+  for (std::size_t k = 20'000; k < 30'000; ++k) d.trajectories[0].times[k] += 0.02;
+  i = inspect(source_of(d));
+  EXPECT_TRUE(i.even);
+  EXPECT_EQ(i.gaps, 1);
+  EXPECT_NEAR(i.largest_gap, 0.03, 1e-9);
+  d.trajectories[0].times[5] += 0.004;
+  i = inspect(source_of(d));
+  EXPECT_FALSE(i.even);
+  EXPECT_NEAR(i.smallest_step, 0.006, 1e-9);
+  EXPECT_NEAR(i.largest_step, 0.014, 1e-9);
+}
+
+TEST(InspectionTest, NumbersAgreeWithTheSummary) {
+  Dataset d = waves(even_times(500));
+  d.trajectories.push_back(d.trajectories[0]);
+  d.trajectories[1].states.col(1).setConstant(3);
+  const Inspection i = inspect(source_of(d));
+  const ObservationSummary s = summarise(source_of(d));
+  EXPECT_EQ(i.rows, s.rows);
+  EXPECT_EQ(i.trajectory_rows, (std::vector<long>{500, 500}));
+  EXPECT_EQ(i.pairs, s.pairs);
+  EXPECT_EQ(i.mean, s.mean);
+  EXPECT_EQ(i.sd, s.sd);
+  EXPECT_EQ(i.smallest, s.smallest);
+  EXPECT_EQ(i.largest, s.largest);
+  EXPECT_FALSE(i.constant[1]);
+  d.trajectories.erase(d.trajectories.begin());
+  EXPECT_TRUE(inspect(source_of(d)).constant[1]);
+}
+
+TEST(InspectionTest, TooFewRowsAreNoReasonToGuess) {
+  const Inspection i = inspect(source_of(waves(even_times(8))));
+  EXPECT_TRUE(std::isnan(i.noise[0]));
+  EXPECT_EQ(inspect(source_of(waves(even_times(1)))).pairs, 0);
+}
+
+}  // namespace
+}  // namespace odecast
