@@ -20,8 +20,11 @@ function(odecast_compile_options target)
     # Instrumented code makes GCC see uninitialised values inside the standard library.
     target_compile_options(${target} PRIVATE -fsanitize=${ODECAST_SANITIZE}
                            -fno-sanitize-recover=all -fno-omit-frame-pointer
-                           -Wno-maybe-uninitialized)
+                           $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(${target} PUBLIC -fsanitize=${ODECAST_SANITIZE})
+  endif()
+  if(ODECAST_FUZZ)  # coverage that the fuzzer steers by
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
 endfunction()
 

@@ -75,15 +75,13 @@ struct Cells {
       std::size_t begin = at;
       while (begin < line.size() && is_blank(line[begin])) ++begin;
       if (begin < line.size() && line[begin] == '"') {
-        std::size_t close = begin + 1;
         bool doubled = false;
-        for (;; ++close) {
-          close = line.find('"', close);
-          if (close == line.npos) return refuse_cell("a quote that is not closed in this line");
-          if (close + 1 >= line.size() || line[close + 1] != '"') break;
+        std::size_t close = line.find('"', begin + 1);
+        while (close != line.npos && close + 1 < line.size() && line[close + 1] == '"') {
           doubled = true;
-          ++close;
+          close = line.find('"', close + 2);
         }
+        if (close == line.npos) return refuse_cell("a quote that is not closed in this line");
         std::string_view inside = line.substr(begin + 1, close - begin - 1);
         if (doubled) inside = unescape(inside);
         cells.push_back(trimmed(inside));
@@ -451,10 +449,12 @@ class Parser {
   std::vector<std::string> made_names() const {
     std::vector<std::string> names;
     const char* next = "t";
+    bool has_id = false;
     int variables = 0;
     for (const auto cell : cells_.cells) {
       const bool word = !is_missing(cell) && !parse_cell(cell, table_.dialect.decimal);
-      if (word && std::count(names.begin(), names.end(), "id") == 0) {
+      if (word && !has_id) {
+        has_id = true;
         names.emplace_back("id");
       } else if (next) {
         names.emplace_back(std::exchange(next, nullptr));

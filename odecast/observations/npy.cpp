@@ -191,19 +191,24 @@ Array read_array(std::string_view bytes, const std::string& where) {
   const bool text = a.kind == 'U' || a.kind == 'S';
   const bool whole = (a.kind == 'i' || a.kind == 'u') && (a.item == 1 || a.item == 2 || a.item == 4 || a.item == 8);
   const bool real = a.kind == 'f' && (a.item == 4 || a.item == 8);
-  if (!(whole || real || (a.kind == 'b' && a.item == 1) || (text && a.item <= 4096))) unknown();
+  if (!(whole || real || (a.kind == 'b' && a.item == 1) || (text && a.item >= 1 && a.item <= 4096)))
+    unknown();
   if (a.kind == 'U') a.item *= 4;
 
   a.shape = *header.shape;
   if (a.shape.size() > 3)
     throw_data({where, fmt::format("{} dimensions", a.shape.size()), "at most trajectories × rows × columns",
                 "Save the array in that shape."});
+  // Without numbers the other dimensions could be anything, and nothing would bound the work.
+  if (std::count(a.shape.begin(), a.shape.end(), 0u) > 0)
+    throw_data({where, fmt::format("shape ({})", fmt::join(a.shape, ", ")), "at least one row and one column",
+                "Check that the array was filled before it was saved."});
   a.data = bytes.substr(begin + length);
   // The size is proved before it is believed: each factor divides what is left.
   std::size_t size = a.item;
   bool fits = true;
   for (const std::size_t n : a.shape) {
-    fits = fits && (n == 0 || size <= a.data.size() / n || size == 0);
+    fits = fits && size <= a.data.size() / n;
     size = fits ? size * n : 0;
   }
   if (!fits || size != a.data.size())
@@ -442,9 +447,8 @@ Table stream_arrays(std::string_view bytes, const std::string& name, const ReadO
     }
   }
   if (rows.count() == 0)
-    throw_data({name, table.dropped > 0 ? fmt::format("{} rows, each with a missing cell", table.dropped)
-                                        : "arrays without rows",
-                "rows of numbers", "Check that the file was written completely."});
+    throw_data({name, fmt::format("{} rows, each with a missing cell", table.dropped), "rows of numbers",
+                "Check that the file was written completely."});
   rows.finish();
   return table;
 }

@@ -83,6 +83,7 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   names_ = std::move(names);
   const std::string at = where(place);
   const std::string have = fmt::format("columns {}", fmt::join(names_, ", "));
+  std::set<std::string_view> seen;  // a line of 1 MiB has room for half a million names
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (!is_utf8(names_[i]))
       throw_data({at, "bytes that are not UTF-8", "column names in UTF-8 or ASCII",
@@ -93,7 +94,7 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
                   "Name the column in the first line, e.g. t,x,y,z.", text_of(place),
                   {"Choose the columns to read: --variables x,y,z.",
                    "From pandas, write the file with to_csv(…, index=False)."}});
-    if (!names_[i].empty() && std::count(names_.begin(), names_.end(), names_[i]) > 1)
+    if (!names_[i].empty() && !seen.insert(names_[i]).second)
       throw_data({at, "the column " + shown(names_[i]) + " twice", "different names",
                   "Rename one of them.", text_of(place)});
   }

@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <ctime>
 #include <filesystem>
 
 #include "odecast/core/error.hpp"
@@ -229,6 +230,20 @@ TEST(CsvTest, ColumnsAreNeverShifted) {
   for (const char* text : {"t,x,y\n0,1,2\n1,,2,3\n", "t,x,y\n0,1,2\n,1,2,3\n", "t,x,y\n0,1,2\n1,2,3,\n",
                            "t,x,y\n0,1,2\n1 2,3\n", "t,x,y\n0;1;2\n1;2;3\n"})
     EXPECT_NE(message(text).find("line "), std::string::npos) << text << " -> " << message(text);
+}
+
+TEST(CsvTest, ManyColumnsTakeLinearTime) {
+  // Found by the fuzzer on a small scale: names were compared each with each.
+  std::string names = "t", numbers = "0", words = "a";
+  for (int i = 0; i < 100'000; ++i) {
+    names += ",v" + std::to_string(i);
+    numbers += ",1";
+    words += ",a";
+  }
+  const auto begin = std::clock();
+  EXPECT_EQ(parse_observations(names + "\n" + numbers + "\n", "f").dimension(), 100'000);
+  EXPECT_NE(message(words + "\n" + words + "\n", {.header = HeaderRule::no}), "no error");
+  EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
 }
 
 TEST(CsvTest, LongLinesAreRefused) {
