@@ -28,15 +28,16 @@ constexpr long gradient_work_size(int n, int k, int outputs) {
   return 8 * (parameters + 4L * k + 9L * widest);
 }
 
-/// The mask words of a run of blocks: bit i of masks[block × units + j] is row i of unit j.
+inline constexpr int kMaskWords = 16;  ///< drawn at a time
+
+/// Words of bernoulli_word(), from an even one on.
 struct MaskJob {
   std::uint64_t seed;
   std::uint32_t purpose;
-  std::uint64_t step;
-  long first_block, blocks;
-  int units;
+  std::uint64_t index;
+  long first_word, words;
   std::uint32_t probability;  ///< of a 1, times 2^32
-  std::uint32_t* masks;
+  std::uint32_t* masks;       ///< room for `words`, rounded up to kMaskWords
 };
 
 void run_masks_sse2(const MaskJob& job);

@@ -40,13 +40,6 @@ void check(const TrainOptions& o) {
   }
 }
 
-/// The mask of row i in step `step`: bit i % 32 of word `unit` of the block i / 32.
-std::uint32_t mask_word(std::uint64_t seed, std::uint64_t step, long block, int unit, double keep) {
-  return bernoulli_word(seed, Purpose::training_mask,
-                        step << 32 | static_cast<std::uint64_t>(block),
-                        static_cast<std::uint32_t>(unit), keep);
-}
-
 /// Gradient steps of any network, by back-propagation through Eigen.
 class GeneralGradient {
  public:
@@ -66,8 +59,10 @@ class GeneralGradient {
   Masks masks(std::uint64_t step) const {
     if (options_.mask_per_batch)
       return sample_mask(network_, options_.seed, Purpose::training_mask, step);
+    // Row i in unit j of all units: bit i % 32 of word (i / 32) × units + j of the step.
     Masks masks(network_.layers.size());
-    int unit = 0;
+    Eigen::Index all_units = 0, unit = 0;
+    for (const Layer& layer : network_.layers) all_units += layer.biases.size();
     for (std::size_t l = 0; l < masks.size(); ++l) {
       const Layer& layer = network_.layers[l];
       const auto units = layer.biases.size();
@@ -77,13 +72,15 @@ class GeneralGradient {
           std::uint32_t bits = 0;
           for (Eigen::Index i = 0; i < states_.rows(); ++i) {
             if (i % kRowsPerBlock == 0)
-              bits = mask_word(options_.seed, step, i / kRowsPerBlock, unit + static_cast<int>(j),
-                               layer.keep());
+              bits = bernoulli_word(
+                  options_.seed, Purpose::training_mask, step,
+                  static_cast<std::uint32_t>(i / kRowsPerBlock * all_units + unit + j),
+                  layer.keep());
             masks[l](i, j) = bits >> (i % kRowsPerBlock) & 1;
           }
         }
       }
-      unit += static_cast<int>(units);
+      unit += units;
     }
     return masks;
   }
@@ -113,7 +110,8 @@ class KernelGradient {
       Run& run = runs_.back();
       const long first = static_cast<long>(i) * kRowsPerRun;
       const long rows = std::min(kRowsPerRun, rows_ - first);
-      run.masks.resize(static_cast<std::size_t>((rows + kRowsPerBlock - 1) / kRowsPerBlock * k_));
+      run.words = (rows + kRowsPerBlock - 1) / kRowsPerBlock * k_;
+      run.masks.resize(static_cast<std::size_t>(run.words + kMaskWords - 1));
       run.gradient.resize(static_cast<Eigen::Index>(k_) * n_ + k_ + outputs_ * k_ + outputs_);
       run.work = aligned_doubles(gradient_work_size(n_, k_, outputs_));
       run.job = GradientJob{n_,
@@ -175,6 +173,7 @@ class KernelGradient {
 
  private:
   struct Run {
+    long words;
     std::vector<std::uint32_t> masks;
     Vector gradient;
     AlignedDoubles work;
@@ -203,16 +202,15 @@ class KernelGradient {
 
   void fill_masks(Run& run, long first_block, std::uint64_t step,
                   const std::vector<std::uint32_t>& one_mask) const {
-    const long blocks = static_cast<long>(run.masks.size()) / k_;
     const auto probability = static_cast<std::uint64_t>(std::nearbyint(hidden_.keep() * 0x1p32));
     if (hidden_.dropout == 0 || probability >> 32) {
       std::fill(run.masks.begin(), run.masks.end(), ~0u);
     } else if (!one_mask.empty()) {
-      for (long b = 0; b < blocks; ++b)
-        std::copy(one_mask.begin(), one_mask.end(), run.masks.begin() + b * k_);
+      for (long w = 0; w < run.words; w += k_)
+        std::copy(one_mask.begin(), one_mask.end(), run.masks.begin() + w);
     } else {
       mask_kernel_({options_.seed, static_cast<std::uint32_t>(Purpose::training_mask), step,
-                    first_block, blocks, k_, static_cast<std::uint32_t>(probability),
+                    first_block * k_, run.words, static_cast<std::uint32_t>(probability),
                     run.masks.data()});
     }
   }
