@@ -8,6 +8,7 @@
 #include "odecast/core/observer.hpp"
 #include "odecast/core/matrix.hpp"
 #include "odecast/observations/csv.hpp"
+#include "odecast/report/results.hpp"
 
 namespace odecast::cli {
 
@@ -44,6 +45,11 @@ void check_output(const std::filesystem::path& output,
 /// Throws when one of the options is given although `condition` does not hold: it would do nothing.
 void needs(const Arguments& arguments, std::initializer_list<const char*> options, bool condition,
            const std::string& what);
+
+/// --report: the page to write
+Option report_option();
+/// Command, settings and versions, for a page.
+Origin origin(const Arguments& arguments);
 
 Vector to_vector(const std::vector<double>& values);
 
