@@ -17,6 +17,7 @@ namespace odecast {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Index = Eigen::Index;
 
 /// Invalid UTF-8 of users' names must not throw.
 std::string dumped(const Json& json) {
@@ -159,16 +160,20 @@ void write(Writer& w, const EquationList& p) {
   std::size_t hidden = 0;
   for (const ReadableEquation& e : p.equations) {
     hidden += e.left_out;
-    w.add("<div class=\"equation\"><math><mfrac><mrow><mi mathvariant=\"normal\">d</mi>{}</mrow><mrow>"
+    w.add("<div class=\"equation\"><math displaystyle=\"true\"><mfrac><mrow><mi mathvariant=\"normal\">d</mi>{}</mrow><mrow>"
           "<mi mathvariant=\"normal\">d</mi><mi>t</mi></mrow></mfrac><mo>=</mo></math><div>",
           math_name(e.variable));
     for (std::size_t i = 0; i < e.terms.size(); ++i) {
       const Term& t = e.terms[i];
       const auto [mean, sd] = rounded_coefficient(std::abs(t.mean), t.sd);
       const bool constant = std::all_of(t.powers.begin(), t.powers.end(), [](int k) { return k == 0; });
-      const std::string sign = t.mean < 0 ? "<mo>−</mo>" : i > 0 ? "<mo>+</mo>" : "";
+      const std::string sign = 
+          t.mean < 0 ? R"(<mo form="infix" lspace="0" rspace="0.2em">−</mo>)"
+          : i > 0    ? R"(<mo form="infix" lspace="0" rspace="0.2em">+</mo>)"
+                     : "";
       const std::string value =
-          t.sd > 0 ? fmt::format("<mo>(</mo>{}<mrow class=\"sd\"><mo>±</mo>{}</mrow><mo>)</mo>",
+          t.sd > 0 ? fmt::format("<mo stretchy=\"false\">(</mo>{}<mrow class=\"sd\"><mo form=\"infix\" lspace=\"0.2em\" "
+                                 "rspace=\"0.2em\">±</mo>{}</mrow><mo stretchy=\"false\">)</mo>",
                                  number_math(mean), number_math(sd))
                    : number_math(mean);
       // A term whose uncertainty reaches zero is set softer: the sign is not known.
@@ -206,11 +211,11 @@ Json panel_json(Writer& w, const Panel& panel) {
   if (panel.y_range) j["range"] = {panel.y_range->first, panel.y_range->second};
   j["lines"] = Json::array();
   j["bands"] = Json::array();
-  std::vector<std::pair<int, int>> placed;
+  std::vector<int> curves;
   for (const Line& line : panel.lines) {
     const int x = w.pool.add(line.x, Rounding::none);
     const int y = w.pool.add(line.y, rounding);
-    placed.emplace_back(x, y);
+    curves.push_back(y);
     Json l = {{"label", line.label}, {"ink", ink_name(line.ink)}, {"x", x}, {"y", y}};
     if (line.dashed) l["dashed"] = true;
     if (line.points) l["points"] = true;
@@ -220,18 +225,7 @@ Json panel_json(Writer& w, const Panel& panel) {
   for (const Band& band : panel.bands) {
     const int x = w.pool.add(band.x, Rounding::none);
     const int lower = w.pool.add(band.lower, rounding);
-    // A line along the middle makes the upper edge cheap to hold.
-    int centre = -1;
-    double nearest = std::numeric_limits<double>::infinity();
-    for (const auto& [line_x, line_y] : placed) {
-      if (line_x != x || line_y >= lower) continue;
-      const std::vector<double>& y = w.pool.columns()[static_cast<std::size_t>(line_y)].values;
-      double away = 0;
-      for (std::size_t i = 0; i < y.size(); ++i)
-        if (std::isfinite(y[i])) away += std::abs(band.lower[i] + band.upper[i] - 2 * y[i]);
-      if (away < nearest) nearest = away, centre = line_y;
-    }
-    const int upper = w.pool.add(band.upper, rounding, centre, lower);
+    const int upper = w.pool.add_upper(band.upper, rounding, curves, lower);
     j["bands"].push_back({{"label", band.label},
                           {"ink", ink_name(band.ink)},
                           {"x", x},
@@ -280,18 +274,24 @@ void write(Writer& w, const Figure& p) {
                p.caption);
 }
 
+/// The longest curve that the static figure draws whole: a curve in the plane cannot be thinned by columns.
+constexpr Index kLongestPlane = 3000, kStartShown = 800;
+
 /// Every pair of the first three variables, side by side.
 std::string plane_figure(const Attractor& p, bool compact) {
   std::vector<Panel> panels;
+  std::string caption;
   const std::size_t shown = std::min<std::size_t>(3, p.variables.size());
   for (std::size_t a = 0; a < shown; ++a)
     for (std::size_t b = a + 1; b < shown; ++b) {
       Panel panel{.x_label = p.variables[a], .y_label = p.variables[b]};
       for (const auto& curve : p.curves) {
         Line line{.label = curve.label, .ink = curve.ink, .width = curve.width};
-        for (Eigen::Index t = 0; t < curve.states.rows(); ++t) {
-          line.x.push_back(curve.states(t, static_cast<Eigen::Index>(a)));
-          line.y.push_back(curve.states(t, static_cast<Eigen::Index>(b)));
+        const Index rows = curve.states.rows(), drawn = rows > kLongestPlane ? kStartShown : rows;
+        if (drawn < rows) caption = fmt::format("The first {} times of long curves are drawn.", kStartShown);
+        for (Index t = 0; t < drawn; ++t) {
+          line.x.push_back(curve.states(t, static_cast<Index>(a)));
+          line.y.push_back(curve.states(t, static_cast<Index>(b)));
         }
         panel.lines.push_back(std::move(line));
       }
@@ -301,6 +301,7 @@ std::string plane_figure(const Attractor& p, bool compact) {
   return draw_svg(panels, {.panel_height = columns == 1 ? 380.0 : 190.0,
                            .columns = columns,
                            .title = p.title,
+                           .caption = caption,
                            .compact = compact});
 }
 
@@ -311,9 +312,9 @@ void write(Writer& w, const Attractor& p) {
   j["curves"] = Json::array();
   for (const auto& curve : p.curves) {
     Json columns = Json::array();
-    for (Eigen::Index v = 0; v < curve.states.cols(); ++v) {
+    for (Index v = 0; v < curve.states.cols(); ++v) {
       std::vector<double> column;
-      for (Eigen::Index t = 0; t < curve.states.rows(); ++t) column.push_back(curve.states(t, v));
+      for (Index t = 0; t < curve.states.rows(); ++t) column.push_back(curve.states(t, v));
       columns.push_back(w.pool.add(std::move(column), Rounding::decimals));
     }
     j["curves"].push_back({{"label", curve.label},

@@ -1,14 +1,12 @@
 #include "odecast/report/page_data.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "odecast/core/encoding.hpp"
 
@@ -47,11 +45,87 @@ double cost(const Whole& residuals) {
   return bits;
 }
 
-void append_numbers(std::string& bytes, const Whole& numbers) {
+/// Adaptive binary range coder, as in LZMA: a probability of 11 bits for every kind of decision, moved by
+/// 1/32 of what is left with every one made.
+class RangeCoder {
+ public:
+  using Probability = std::uint16_t;
+  static constexpr Probability kEven = 1024;
+
+  void code(Probability& zero, bool bit) {
+    const std::uint32_t bound = (range_ >> 11) * zero;
+    if (bit) {
+      low_ += bound;
+      range_ -= bound;
+      zero = static_cast<Probability>(zero - (zero >> 5));
+    } else {
+      range_ = bound;
+      zero = static_cast<Probability>(zero + ((2048 - zero) >> 5));
+    }
+    while (range_ < 1u << 24) shift();
+  }
+  void code_plain(std::uint64_t value, int bits) {
+    while (bits-- > 0) {
+      range_ >>= 1;
+      if (value >> bits & 1) low_ += range_;
+      while (range_ < 1u << 24) shift();
+    }
+  }
+  std::string finish() {
+    for (int i = 0; i < 5; ++i) shift_low();
+    return std::move(bytes_);
+  }
+
+ private:
+  void shift() {
+    range_ <<= 8;
+    shift_low();
+  }
+  /// Bytes wait while a carry may still change them.
+  void shift_low() {
+    if (low_ < 0xff000000u || low_ > 0xffffffffu) {
+      const auto carry = static_cast<unsigned char>(low_ >> 32);
+      for (; waiting_ > 0; --waiting_) {
+        bytes_ += static_cast<char>(cache_ + carry);
+        cache_ = 0xff;
+      }
+      cache_ = static_cast<unsigned char>(low_ >> 24 & 0xff);
+    }
+    ++waiting_;
+    low_ = (low_ & 0x00ffffff) << 8;
+  }
+
+  std::uint64_t low_ = 0;
+  std::uint32_t range_ = 0xffffffff;
+  unsigned char cache_ = 0;
+  std::uint64_t waiting_ = 1;
+  std::string bytes_;
+};
+
+/// A column: the width of each number in bits in unary, given the widths of the two before it; its two
+/// bits below the leading one; the rest as it is.
+void code_numbers(RangeCoder& coder, const Whole& numbers) {
+  constexpr int kContexts = 25;
+  std::array<std::array<RangeCoder::Probability, 65>, kContexts> width_model;
+  std::array<std::array<RangeCoder::Probability, 4>, 65> bit_model;
+  for (auto& row : width_model) row.fill(RangeCoder::kEven);
+  for (auto& row : bit_model) row.fill(RangeCoder::kEven);
+  int before = 0, before_that = 0;
   for (const std::int64_t n : numbers) {
-    std::uint64_t rest = zigzag(n);
-    for (; rest >= 0x80; rest >>= 7) bytes += static_cast<char>(rest | 0x80);
-    bytes += static_cast<char>(rest);
+    const std::uint64_t u = zigzag(n);
+    const int width = static_cast<int>(std::bit_width(u));
+    auto& model = width_model[static_cast<std::size_t>(std::min(kContexts - 1, before + before_that))];
+    for (int k = 0; k < 64 && k <= width; ++k) coder.code(model[static_cast<std::size_t>(k)], k < width);
+    std::size_t node = 1;
+    int left = width - 1;
+    for (; left > 0 && node < 4; --left) {
+      const bool bit = u >> (left - 1) & 1;
+      coder.code(bit_model[static_cast<std::size_t>(width)][node], bit);
+      node = 2 * node + bit;
+    }
+    if (left > 0) coder.code_plain(u & ((std::uint64_t{1} << left) - 1), left);
+    before_that = before;
+    before = width;
   }
 }
 
@@ -89,27 +163,46 @@ DecimalStep decimal_step(double finest) {
   return {lead >= 5 ? 5 : lead >= 2 ? 2 : 1, -exponent};
 }
 
-/// Rounded to decimals, or nothing where that cannot be: no range, or numbers too large for it.
-bool add_decimals(const std::vector<double>& values, int bits, const std::vector<double>* centre,
-                  const std::vector<double>* other, std::vector<double>& rounded,
-                  std::string& bytes, Json& header) {
+/// Visits every place once, coarse to fine: place, the two known neighbours at `stride`, and whether the two
+/// at three strides exist. page.js goes the same way.
+template <typename Visit>
+void refine(std::size_t n, const Visit& visit) {
+  std::size_t top = 1;
+  while (top < n) top *= 2;
+  for (std::size_t stride = top / 2; stride > 0; stride /= 2)
+    for (std::size_t i = stride; i < n; i += 2 * stride) visit(i, stride);
+}
+
+/// From the values known so far: cubic where four are, else the mean of two, else the one before.
+std::int64_t predicted(const Whole& known, std::size_t i, std::size_t stride) {
+  const std::int64_t left = known[i - stride];
+  if (i + stride >= known.size()) return left;
+  const std::int64_t right = known[i + stride];
+  if (i < 3 * stride || i + 3 * stride >= known.size()) return (left + right + 1) >> 1;
+  return (9 * (left + right) - known[i - 3 * stride] - known[i + 3 * stride] + 8) >> 4;
+}
+
+constexpr std::int64_t kBin = 8;  ///< steps
+
+/// Rounded to decimals; false where that cannot be: no range, or numbers too large for it.
+bool add_decimals(const std::vector<double>& values, int bits, RangeCoder& coder, Json& header) {
   double lo = std::numeric_limits<double>::infinity(), hi = -lo;
   for (const double v : values)
     if (std::isfinite(v)) lo = std::min(lo, v), hi = std::max(hi, v);
-  if (!(lo < hi)) return false;
-  const double finest = (hi - lo) / std::pow(2.0, bits);
-  if (!(finest > 1e-290) || !std::isfinite(hi - lo)) return false;
+  if (!(lo < hi) || !std::isfinite(hi - lo)) return false;
+  const double finest = (hi - lo) / std::pow(2.0, bits) / (kBin / 2.0);
+  if (!(finest > 1e-290)) return false;
   const DecimalStep step = decimal_step(finest);
-  if (std::abs(step.decimals) > 22 || std::max(std::abs(lo), std::abs(hi)) / step.step() > 1e14)
+  if (std::abs(step.decimals) > 22 || std::max(std::abs(lo), std::abs(hi)) / step.step() > 1e13)
     return false;
 
-  Whole numbers, against;
   Json gaps = Json::array();  // [first, count, kind]: kind 0 NaN, 1 and -1 infinities
-  std::int64_t last = 0;
+  std::vector<double> target;  // in steps; gaps go on with the value before
+  double last = lo / step.step();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double v = values[i];
     if (std::isfinite(v)) {
-      last = std::llround(v / step.step());
+      last = v / step.step();
     } else {
       const int kind = std::isnan(v) ? 0 : v > 0 ? 1 : -1;
       if (!gaps.empty() && gaps.back()[0].get<std::size_t>() + gaps.back()[1].get<std::size_t>() == i &&
@@ -118,39 +211,21 @@ bool add_decimals(const std::vector<double>& values, int bits, const std::vector
       else
         gaps.push_back({i, 1, kind});
     }
-    numbers.push_back(last);
-    rounded.push_back(std::isfinite(v) ? step.value(last) : v);
+    target.push_back(last);
   }
-  int order = 0;
-  Whole best = shortest_differences(numbers, order);
-  bool mirrored = centre && other;
-  if (mirrored) {
-    for (std::size_t i = 0; i < numbers.size() && mirrored; ++i) {
-      const double guess = (2 * (*centre)[i] - (*other)[i]) / step.step();
-      mirrored = std::abs(guess) < 4e15;
-      if (mirrored) against.push_back(numbers[i] - static_cast<std::int64_t>(std::floor(guess + 0.5)));
-    }
-    mirrored = mirrored && cost(against) < cost(best);
-    if (mirrored) best = std::move(against);
-  }
+  Whole known(values.size()), residuals;
+  const auto add = [&](std::size_t i, std::int64_t guess) {
+    const std::int64_t bins = std::llround((target[i] - static_cast<double>(guess)) / kBin);
+    residuals.push_back(bins);
+    known[i] = guess + kBin * bins;
+  };
+  add(0, 0);
+  refine(values.size(), [&](std::size_t i, std::size_t stride) { add(i, predicted(known, i, stride)); });
   header["m"] = step.multiple;
   header["d"] = step.decimals;
   if (!gaps.empty()) header["gaps"] = gaps;
-  if (!mirrored) header["order"] = order;
-  header["mirror"] = mirrored;
-  append_numbers(bytes, best);
+  code_numbers(coder, residuals);
   return true;
-}
-
-std::string deflated(const std::string& bytes, int level) {
-  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
-  std::string out(size, '\0');
-  if (compress2(reinterpret_cast<Bytef*>(out.data()), &size,
-                reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()),
-                level) != Z_OK)
-    throw std::bad_alloc();
-  out.resize(size);
-  return out;
 }
 
 std::vector<double> thinned(const std::vector<double>& values, int stride) {
@@ -163,47 +238,37 @@ std::vector<double> thinned(const std::vector<double>& values, int stride) {
 }
 
 PackedColumns pack_at(const std::vector<PageColumn>& columns, int bits, int stride) {
-  std::string bytes;
+  RangeCoder coder;
   Json headers = Json::array();
-  std::vector<std::vector<double>> held;  // as the page will read them
   for (const PageColumn& c : columns) {
     const std::vector<double> values = thinned(c.values, stride);
     Json header = {{"n", values.size()}};
     if (values.size() != c.values.size()) header["of"] = c.values.size();
-    std::vector<double> rounded;
-    const auto column = [&](int i) { return i < 0 ? nullptr : &held[static_cast<std::size_t>(i)]; };
-    const auto *centre = column(c.centre), *other = column(c.other);
-    const bool alike = centre && other && centre->size() == values.size() && other->size() == values.size();
-    if (bits > 0 && c.rounding == Rounding::decimals &&
-        add_decimals(values, bits, alike ? centre : nullptr, other, rounded, bytes, header)) {
-      if (header["mirror"] == true)
-        header["mirror"] = {c.centre, c.other};
-      else
-        header.erase("mirror");
-    } else {
+    if (bits > 0 && c.centre >= 0 && c.rounding != Rounding::none) {
+      header["mirror"] = {c.centre, c.other};
+      headers.push_back(std::move(header));
+      continue;
+    }
+    const bool rounded = bits > 0 && c.rounding == Rounding::decimals && add_decimals(values, bits, coder, header);
+    if (!rounded) {
       const int shift = bits > 0 && c.rounding == Rounding::significant ? std::max(0, 52 - bits) : 0;
       Whole numbers;
       for (const double v : values) {
-        std::int64_t n = ordered_bits(v);
-        if (shift > 0) {
-          n = std::isfinite(v) ? (n + (std::int64_t{1} << (shift - 1))) >> shift : n >> shift;
-          rounded.push_back(v);  // nothing leans on these
-        }
-        numbers.push_back(n);
+        const std::int64_t n = ordered_bits(v);
+        const std::int64_t half = shift > 0 && std::isfinite(v) ? std::int64_t{1} << (shift - 1) : 0;
+        numbers.push_back((n + half) >> shift);
       }
-      if (shift == 0) rounded = values;
       int order = 0;
       const Whole best = shortest_differences(numbers, order);
       header["shift"] = shift;
       header["order"] = order;
-      append_numbers(bytes, best);
+      code_numbers(coder, best);
     }
     headers.push_back(std::move(header));
-    held.push_back(std::move(rounded));
   }
   PackedColumns packed;
   packed.header = headers.dump();
-  packed.numbers = base64(deflated(bytes, 9));
+  packed.numbers = base64(coder.finish());
   packed.bits = bits;
   packed.stride = stride;
   return packed;
@@ -211,7 +276,7 @@ PackedColumns pack_at(const std::vector<PageColumn>& columns, int bits, int stri
 
 }  // namespace
 
-int ColumnPool::add(std::vector<double> values, Rounding rounding, int centre, int other) {
+int ColumnPool::add(std::vector<double> values, Rounding rounding) {
   std::uint64_t hash = 1469598103934665603u;
   for (const double v : values) hash = (hash ^ std::bit_cast<std::uint64_t>(v)) * 1099511628211u;
   const auto [begin, end] = known_.equal_range(hash);
@@ -228,22 +293,44 @@ int ColumnPool::add(std::vector<double> values, Rounding rounding, int centre, i
   }
   const int place = static_cast<int>(columns_.size());
   known_.emplace(hash, place);
-  columns_.push_back({std::move(values), rounding, centre, other});
+  columns_.push_back({.values = std::move(values), .rounding = rounding});
+  return place;
+}
+
+int ColumnPool::add_upper(std::vector<double> values, Rounding rounding, const std::vector<int>& centres,
+                          int lower) {
+  const int place = add(std::move(values), rounding);
+  PageColumn& upper = columns_[static_cast<std::size_t>(place)];
+  const std::vector<double>& low = columns_[static_cast<std::size_t>(lower)].values;
+  for (const int centre : centres) {
+    const std::vector<double>& middle = columns_[static_cast<std::size_t>(centre)].values;
+    bool mirrored = centre < place && lower < place && middle.size() == upper.values.size() &&
+                    low.size() == upper.values.size();
+    for (std::size_t i = 0; i < middle.size() && mirrored; ++i) {
+      const double off = std::abs(low[i] + upper.values[i] - 2 * middle[i]);
+      mirrored = off <= 1e-12 * (std::abs(low[i]) + std::abs(upper.values[i]) + std::abs(middle[i]));
+    }
+    if (!mirrored) continue;
+    upper.centre = centre;
+    upper.other = lower;
+    break;
+  }
   return place;
 }
 
 PackedColumns pack(const std::vector<PageColumn>& columns, std::size_t budget) {
   std::size_t values = 0;
   for (const PageColumn& c : columns) values += c.values.size();
-  // Exact values of a measured or computed column take more than four bytes each, base 64 included.
-  if (values < budget / 2)
+  // Exact values of a measured or computed column take five bytes each or more, base 64 included.
+  if (values < budget / 4)
     if (PackedColumns exact = pack_at(columns, 0, 1); exact.numbers.size() <= budget) return exact;
-  PackedColumns packed;
   for (int stride = 1;; stride *= 2)
-    for (const int bits : {24, 20, 17, 15, 13, 12}) {
-      if (stride > 1 && bits > 13) continue;
-      packed = pack_at(columns, bits, stride);
-      if (packed.numbers.size() <= budget || stride >= (1 << 20)) return packed;
+    for (int bits = stride == 1 ? 26 : 10; bits >= 9;) {
+      PackedColumns packed = pack_at(columns, bits, stride);
+      if (packed.numbers.size() <= budget || stride >= 1 << 20) return packed;
+      // A bit less saves a sixth of a character per value at most.
+      const double excess = static_cast<double>(packed.numbers.size() - budget) * stride;
+      bits -= std::max(1, static_cast<int>(5 * excess / static_cast<double>(values)));
     }
 }
 

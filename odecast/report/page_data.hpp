@@ -12,21 +12,24 @@ namespace odecast {
 /// How the values of a column may be rounded when the page would grow too large.
 enum class Rounding {
   none,         ///< never: times
-  decimals,     ///< to a multiple of 1, 2 or 5 × 10^-d, about the range / 2^bits
+  decimals,     ///< each by no more than the range / 2^bits
   significant,  ///< to so many bits of each value: for axes of powers of ten
 };
 
 struct PageColumn {
   std::vector<double> values;
   Rounding rounding = Rounding::decimals;
-  /// Two earlier columns; this one is nearly 2 × centre - other, as the upper edge of a band is.
+  /// Two earlier columns: this one is 2 × centre - other but for round-off, as the upper edge of a band
+  /// around its middle is, and need not be held where values are rounded anyway. -1: none.
   int centre = -1, other = -1;
 };
 
 /// The columns of all figures of a page; equal ones are held once.
 class ColumnPool {
  public:
-  int add(std::vector<double> values, Rounding rounding, int centre = -1, int other = -1);
+  int add(std::vector<double> values, Rounding rounding);
+  /// The upper edge of a band; `centres` are columns that may be its middle.
+  int add_upper(std::vector<double> values, Rounding rounding, const std::vector<int>& centres, int lower);
   const std::vector<PageColumn>& columns() const { return columns_; }
 
  private:
@@ -36,11 +39,13 @@ class ColumnPool {
 
 /// The columns as bytes.
 ///
-/// Values become whole numbers: multiples of m 10^-d (decimals), or the bits of the double in the order of
-/// the numbers, without the last `shift` ones (significant; shift 0 is exact). A column then holds the
-/// differences of that order of its numbers (or what 2 × centre - other leaves of them), as
-/// variable-length bytes, lowest seven bits first, signs in the lowest bit. All columns one after the
-/// other are compressed with DEFLATE and written in base 64.
+/// Exact and significant: the bits of the doubles in the order of the numbers, without the last `shift`
+/// ones (0: exact), as differences of some order.
+/// Decimals: whole multiples of a step m 10^-d (m = 1, 2, 5), by interpolation from coarse to fine (as SZ3
+/// does: Zhao et al., ICDE 2021). The first value stands alone; then, for halving strides, the value between
+/// two known ones is predicted by a cubic through four, and what is left is rounded to a multiple of 8
+/// steps: no value is off by more than 4 steps, and smooth curves cost a fraction of a bit per value.
+/// All numbers, their sign in the lowest bit, go through an adaptive range coder and are written in base 64.
 struct PackedColumns {
   std::string header;   ///< JSON: what each column needs to be read back
   std::string numbers;  ///< base 64

@@ -41,29 +41,6 @@ std::string plural(long number, const char* one, const char* many) {
   return counted(number) + " " + (number == 1 ? one : many);
 }
 
-/// Lowest and highest point of each of `columns` slices of time, so that peaks stay.
-Line thinned(const Line& line, std::size_t columns) {
-  if (line.x.size() <= 4 * columns) return line;
-  Line thin = line;
-  thin.x.clear();
-  thin.y.clear();
-  const auto keep = [&](std::size_t i) {
-    thin.x.push_back(line.x[i]);
-    thin.y.push_back(line.y[i]);
-  };
-  for (std::size_t c = 0; c < columns; ++c) {
-    const std::size_t begin = c * line.x.size() / columns, end = (c + 1) * line.x.size() / columns;
-    std::size_t low = begin, high = begin;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (line.y[i] < line.y[low]) low = i;
-      if (line.y[i] > line.y[high]) high = i;
-    }
-    keep(std::min(low, high));
-    if (low != high) keep(std::max(low, high));
-  }
-  return thin;
-}
-
 /// "Model" facts that hold for a fit and for what it forecasts.
 KeyValues observed_facts(const Model& m) {
   const auto& t = m.training;
@@ -94,8 +71,18 @@ Section equation_section(const Model& model) {
 
 // ---- forecast --------------------------------------------------------------------------------
 
+/// Long sample trajectories are shown at their start only.
 constexpr std::size_t kMaxSampleValues = 60'000;
-constexpr Index kAttractorSample = 1500;
+constexpr Index kSampleRows = 1000;
+constexpr std::size_t kFewSamples = 3;
+
+bool samples_are_long(const Forecast& f) {
+  return f.times.size() * f.variables.size() * f.samples.size() > kMaxSampleValues;
+}
+
+Index sample_rows(const Forecast& f, const Matrix& sample) {
+  return samples_are_long(f) ? std::min(kSampleRows, sample.rows()) : sample.rows();
+}
 
 /// The truth at the forecast's times, NaN elsewhere, where all its times are among them; else at its
 /// own times within the forecast's span.
@@ -142,30 +129,26 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   figure.panel_height = f.variables.size() == 1 ? 320 : 200;
   const bool sd = f.lower.size() > 0;
   const Matrix &lower = sd ? f.lower : f.q_lower, &upper = sd ? f.upper : f.q_upper;
-  const bool thin = f.times.size() * f.variables.size() * f.samples.size() > kMaxSampleValues;
+  const std::size_t samples = samples_are_long(f) ? std::min(kFewSamples, f.samples.size()) : f.samples.size();
   for (Index i = 0; i < f.mean.cols(); ++i) {
     Panel panel{.x_label = "time t", .y_label = f.variables[static_cast<std::size_t>(i)], .marks = marks};
     if (lower.size() > 0)
       panel.bands.push_back({band_label(f), f.times, column(lower, i), column(upper, i)});
-    for (std::size_t k = 0; k < f.samples.size(); ++k) {
-      const Matrix& sample = f.samples[k];
-      Line line{.label = "sample trajectories",
-                .x = {f.times.begin(), f.times.begin() + sample.rows()},
-                .y = column(sample, i),
-                .ink = Ink::muted,
-                .width = 0.8};
-      if (!thin)
-        panel.lines.push_back(std::move(line));
-      else if (k < 2)
-        panel.lines.push_back(thinned(line, 300));
+    for (std::size_t k = 0; k < samples; ++k) {
+      const Index rows = sample_rows(f, f.samples[k]);
+      panel.lines.push_back({.label = "sample trajectories",
+                             .x = {f.times.begin(), f.times.begin() + rows},
+                             .y = column(f.samples[k].topRows(rows), i),
+                             .ink = Ink::muted,
+                             .width = 0.8});
     }
     panel.lines.push_back({.label = "forecast mean", .x = f.times, .y = column(f.mean, i), .width = 2});
     if (truth)
       panel.lines.push_back({.label = "truth", .x = truth->times, .y = column(truth->states, i), .ink = Ink::truth});
     figure.panels.push_back(std::move(panel));
   }
-  if (thin)
-    figure.csv_note = "Two sample trajectories are held, thinned to what can be drawn.";
+  if (samples_are_long(f))
+    figure.csv_note = fmt::format("The start of {} sample trajectories is held", samples);
   figure.caption = fmt::format(
       "Mean and {} of {} trajectories.{}", band_label(f), counted(f.kept),
       marks.empty() ? "" : " Dotted rules mark Lyapunov times since the start.");
@@ -174,9 +157,8 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
 
 Attractor forecast_attractor(const Forecast& f, const std::optional<TruthCurve>& truth) {
   Attractor a{.id = "attractor", .title = "In state space", .variables = f.variables};
-  const bool thin = f.times.size() * f.variables.size() * f.samples.size() > kMaxSampleValues;
-  for (std::size_t k = 0; k < f.samples.size() && k < 3; ++k) {
-    const Index rows = thin ? std::min(kAttractorSample, f.samples[k].rows()) : f.samples[k].rows();
+  for (std::size_t k = 0; k < f.samples.size() && k < kFewSamples; ++k) {
+    const Index rows = sample_rows(f, f.samples[k]);
     a.curves.push_back({"sample trajectories", Ink::muted,
                         {f.times.begin(), f.times.begin() + rows}, f.samples[k].topRows(rows), 0.8});
   }
@@ -353,7 +335,7 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   }
   tiles.tiles.push_back({counted(f.kept), "trajectories count",
                          f.discarded > 0 ? fmt::format("{} blew up", counted(f.discarded)) : "none blew up"});
-  tiles.tiles.push_back({fmt::format("{:.3g}", f.times.back() - f.times.front()), "time units ahead",
+  tiles.tiles.push_back({fmt::format("{:.6g}", f.times.back() - f.times.front()), "time units ahead",
                          content.lyapunov ? fmt::format("{:.1f} Lyapunov times", (f.times.back() - f.times.front()) * *content.lyapunov)
                                           : plural(static_cast<long>(f.times.size()) - 1, "output time", "output times")});
   summary.parts.push_back(std::move(tiles));

@@ -95,17 +95,18 @@ struct Point {
   double x, y;
 };
 
-/// With the space after it.
-void append_points(std::string& out, const std::vector<Point>& points, bool compact) {
-  if (compact) {  // half pixels; after the first point the way from the one before
+/// With a space after the last. A `grid` of 2 rounds to half pixels, 1 to whole ones, and gives the way from
+/// point to point instead of the points; 0 gives the points.
+void append_points(std::string& out, const std::vector<Point>& points, int grid) {
+  if (grid > 0) {
     long x = 0, y = 0;
     bool first = true;
     for (const Point& p : points) {
-      const long next_x = std::lround(2 * p.x), next_y = std::lround(2 * p.y);
+      const long next_x = std::lround(grid * p.x), next_y = std::lround(grid * p.y);
       if (!first && next_x == x && next_y == y) continue;
-      append_coordinate(out, static_cast<double>(next_x - x) / 2);
+      append_coordinate(out, static_cast<double>(next_x - x) / grid);
       if (next_y >= y) out += ' ';
-      append_coordinate(out, static_cast<double>(next_y - y) / 2);
+      append_coordinate(out, static_cast<double>(next_y - y) / grid);
       out += first ? "l" : " ";
       first = false;
       x = next_x;
@@ -316,6 +317,9 @@ struct Frame {
   double left = 0, top = 0, width = 0, height = 0;
   bool compact = false;
 
+  bool thins(std::size_t points) const { return compact && static_cast<double>(points) > 4 * width; }
+  int grid(std::size_t points) const { return thins(points) ? 1 : compact ? 2 : 0; }
+
   // Renderers compute in fixed point: what is far outside must not be farther than this.
   static double bounded(double pixel) { return std::clamp(pixel, -1e5, 1e5); }
   double pixel_x(double value) const { return bounded(left + (value - x.lo) / x.span() * width); }
@@ -458,7 +462,7 @@ std::vector<Run> make_runs(std::span<const double> x, std::span<const double> y,
   std::vector<Run> runs;
   Column column;
   bool open = false, gap = false;
-  const bool thin = frame.compact && static_cast<double>(x.size()) > 2 * frame.width;
+  const bool thin = frame.thins(x.size());
   // In a long series a gap narrower than a pixel cannot be seen, and thousands of them would make
   // thousands of dots.
   const bool close_gaps =
@@ -476,7 +480,7 @@ std::vector<Run> make_runs(std::span<const double> x, std::span<const double> y,
       gap = true;
       continue;
     }
-    const double pixel = std::floor(frame.pixel_x(x[i]) / (thin ? 2 : 1));
+    const double pixel = std::floor(frame.pixel_x(x[i]) / (thin ? 3 : 1));
     if (open && pixel == column.pixel && (!gap || close_gaps)) {
       if (y[i] < y[column.lowest]) column.lowest = i;
       if (y[i] > y[column.highest]) column.highest = i;
@@ -515,7 +519,7 @@ void append_band(std::string& out, const Band& band, const Frame& frame) {
     path += 'M';
     Run outline = top[i];
     outline.insert(outline.end(), bottom[i].begin(), bottom[i].end());
-    append_points(path, outline, frame.compact);
+    append_points(path, outline, frame.grid(n));
     path.back() = 'Z';
   }
   if (!path.empty()) out += fmt::format("<path d=\"{}\" {}/>\n", path, fill(band.ink, 1));
@@ -561,7 +565,7 @@ void append_line(std::string& out, const Line& line, const Frame& frame) {
       continue;
     }
     path += 'M';
-    append_points(path, run, frame.compact);
+    append_points(path, run, frame.grid(n));
     path.pop_back();
   }
   if (!path.empty())

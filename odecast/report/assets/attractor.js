@@ -151,7 +151,7 @@ odecast.makeAttractor = (root, attractor, columns, headers) => {
     });
   };
 
-  const home = {yaw: 0.7, pitch: 0.35, distance: 5.2};
+  const home = {yaw: 0.7, pitch: 0.35, distance: 6};
   const camera = {...home};
   let now = 1, playing = false;
   // Rotation about the vertical axis (the third variable), then tilt, then perspective.
@@ -210,7 +210,7 @@ odecast.makeAttractor = (root, attractor, columns, headers) => {
     for (const c of curves) {
       if (c.hidden) continue;
       const color = rgba(odecast.ink(c.ink));
-      segments(c.buffer, c.n - 1, 16, c.width, color, now, now < 1 ? 0.25 : 0);
+      segments(c.buffer, c.n - 1, 16, (c.n > 20000 ? 0.6 : 1.4) * c.width, color, now, now < 1 ? 0.25 : 0);
       if (now < 1) {  // a head where the curve has got to: a short thick segment
         let i = 0, j = c.n - 1;
         while (i < j) {
@@ -225,11 +225,24 @@ odecast.makeAttractor = (root, attractor, columns, headers) => {
         gl.deleteBuffer(head);
       }
     }
-    // Labels at the ends of three edges of the box.
-    [[1.2, -1.2, -1.2], [-1.2, 1.2, -1.2], [-1.2, -1.2, 1.25]].forEach((p, k) => {
-      const at = [0, 1, 2, 3].map((r) => view[r] * p[0] + view[4 + r] * p[1] + view[8 + r] * p[2] + view[12 + r]);
-      labels[k].style.left = `${Math.min(92, Math.max(8, 50 * (at[0] / at[3] + 1)))}%`;
-      labels[k].style.top = `${Math.min(97, Math.max(3, 50 * (1 - at[1] / at[3])))}%`;
+    // A label per variable, outside the middle of an edge of the box: the lowest two on screen for the
+    // horizontal variables, the leftmost for the vertical one.
+    const onScreen = (p) => {
+      const at = [0, 1, 3].map((r) => view[r] * p[0] + view[4 + r] * p[1] + view[8 + r] * p[2] + view[12 + r]);
+      return [50 * (at[0] / at[2] + 1), 50 * (1 - at[1] / at[2])];
+    };
+    [0, 1, 2].forEach((k) => {
+      let best = null;
+      for (const p of [-1.2, 1.2])
+        for (const q of [-1.2, 1.2]) {
+          const point = [0, 0, 0];
+          point[(k + 1) % 3] = p;
+          point[(k + 2) % 3] = q;
+          const at = onScreen(point), rank = k === 2 ? -at[0] : at[1];
+          if (!best || rank > best.rank) best = {at, rank};
+        }
+      labels[k].style.left = `${Math.min(88, Math.max(12, best.at[0]))}%`;
+      labels[k].style.top = `${Math.min(96, Math.max(4, best.at[1]))}%`;
     });
   };
   const redraw = () => {

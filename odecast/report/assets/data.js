@@ -2,57 +2,106 @@
 // The numbers of a page. odecast/report/page_data.hpp says how they are held.
 const odecast = {};
 
-odecast.unpack = async (headers, text) => {
-  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-  let at = 0;
-
-  // Lowest seven bits first; the lowest bit of the number is its sign.
-  const wholeNumber = () => {
-    let value = 0, scale = 1, byte;
-    do {
-      byte = bytes[at++];
-      value += (byte & 127) * scale;
-      scale *= 128;
-    } while (byte & 128);
-    return value % 2 ? -(value + 1) / 2 : value / 2;
+odecast.unpack = (headers, text) => {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  // The range decoder of LZMA. The first byte is always zero.
+  let at = 1, code = 0, range = 0xffffffff;
+  for (let i = 0; i < 4; ++i) code = ((code << 8) | bytes[at++]) >>> 0;
+  const shift = () => {
+    code = ((code << 8) | bytes[at++]) >>> 0;
+    range = (range << 8) >>> 0;
   };
-  const longNumber = () => {
-    let value = 0n, shift = 0n, byte;
-    do {
-      byte = bytes[at++];
-      value |= BigInt(byte & 127) << shift;
-      shift += 7n;
-    } while (byte & 128);
-    return BigInt.asIntN(64, value & 1n ? ~(value >> 1n) : value >> 1n);
+  const decide = (model, i) => {
+    const bound = (range >>> 11) * model[i];
+    let bit = 0;
+    if (code < bound) {
+      range = bound;
+      model[i] += (2048 - model[i]) >>> 5;
+    } else {
+      code -= bound;
+      range -= bound;
+      model[i] -= model[i] >>> 5;
+      bit = 1;
+    }
+    if (range < 0x1000000) shift();
+    return bit;
+  };
+  const plainBit = () => {
+    range >>>= 1;
+    const bit = code >= range ? 1 : 0;
+    if (bit) code -= range;
+    if (range < 0x1000000) shift();
+    return bit;
+  };
+
+  // One column of whole numbers; `put` gets the place, and the number as high × 2^30 + low.
+  const contexts = 25;
+  const readColumn = (n, put) => {
+    const widthModel = new Uint16Array(65 * contexts).fill(1024), bitModel = new Uint16Array(4 * 65).fill(1024);
+    let before = 0, beforeThat = 0;
+    for (let i = 0; i < n; ++i) {
+      const context = 65 * Math.min(contexts - 1, before + beforeThat);
+      let width = 0;
+      while (width < 64 && decide(widthModel, context + width)) ++width;
+      // The leading one, two bits with a model, the rest as it is.
+      let high = 0, low = width > 0 ? 1 : 0, node = 1;
+      for (let left = width - 1; left > 0; --left) {
+        let bit;
+        if (node < 4) {
+          bit = decide(bitModel, 4 * width + node);
+          node = 2 * node + bit;
+        } else {
+          bit = plainBit();
+        }
+        high = high * 2 + (low >>> 29);
+        low = (low & 0x1fffffff) * 2 + bit;
+      }
+      put(i, high, low);
+      beforeThat = before;
+      before = width;
+    }
   };
 
   const columns = [];
   for (const header of headers) {
     const n = header.n, values = new Float64Array(n);
-    if (header.m !== undefined) {
-      // Multiples of m 10^-d. Number('1e5') is exact where 10 ** 5 need not be.
+    if (header.mirror) {
+      const [centre, other] = header.mirror.map((c) => columns[c]);
+      for (let i = 0; i < n; ++i) values[i] = 2 * centre[i] - other[i];
+    } else if (header.m !== undefined) {
+      // Multiples of m 10^-d. Number('1e5') is exact, which 10 ** 5 need not be.
       const power = Number(`1e${Math.abs(header.d)}`);
       const decimal = (k) => header.d >= 0 ? k * header.m / power : k * header.m * power;
       const whole = new Float64Array(n);
-      for (let i = 0; i < n; ++i) whole[i] = wholeNumber();
-      if (header.mirror) {
-        const step = decimal(1), [centre, other] = header.mirror.map((c) => columns[c]);
-        for (let i = 0; i < n; ++i) {
-          const guess = Math.floor((2 * centre[i] - other[i]) / step + 0.5);
-          whole[i] += guess;
+      // Coarse to fine; the first place first. Every value is a prediction and a multiple of 8 steps.
+      let top = 1, place = 0, stride = 0;
+      while (top < n) top *= 2;
+      const predicted = () => {
+        if (stride === 0) return 0;
+        const left = whole[place - stride];
+        if (place + stride >= n) return left;
+        const right = whole[place + stride];
+        if (place < 3 * stride || place + 3 * stride >= n) return Math.floor((left + right + 1) / 2);
+        return Math.floor((9 * (left + right) - whole[place - 3 * stride] - whole[place + 3 * stride] + 8) / 16);
+      };
+      readColumn(n, (i, high, low) => {
+        const value = high * 0x40000000 + low;
+        whole[place] = predicted() + 8 * (low % 2 ? -(value + 1) / 2 : value / 2);
+        place += 2 * stride;
+        if (stride === 0 || place >= n) {
+          stride = stride === 0 ? top / 2 : stride / 2;
+          place = stride;
         }
-      } else {
-        for (let pass = header.order - 1; pass >= 0; --pass)
-          for (let i = pass + 1; i < n; ++i) whole[i] += whole[i - 1];
-      }
+      });
       for (let i = 0; i < n; ++i) values[i] = decimal(whole[i]);
       for (const [first, count, kind] of header.gaps || [])
         values.fill(kind === 0 ? NaN : kind * Infinity, first, first + count);
     } else {
       const whole = new BigInt64Array(n);
-      for (let i = 0; i < n; ++i) whole[i] = longNumber();
+      readColumn(n, (i, high, low) => {
+        const value = (BigInt(high) << 30n) | BigInt(low);
+        whole[i] = BigInt.asIntN(64, low % 2 ? ~(value >> 1n) : value >> 1n);
+      });
       for (let pass = header.order - 1; pass >= 0; --pass)
         for (let i = pass + 1; i < n; ++i) whole[i] = BigInt.asIntN(64, whole[i] + whole[i - 1]);
       const smallest = -(1n << 63n), shift = BigInt(header.shift);
@@ -74,14 +123,16 @@ odecast.exactness = (headers, used) => {
   for (const h of held) {
     rows = Math.max(rows, h.n);
     of = Math.max(of, h.of || h.n);
-    if (h.m !== undefined) step = Math.max(step, h.m * Number(`1e${-h.d}`));
+    const off = (column) => 4 * (column.m || 0) * Number(`1e${-(column.d || 0)}`);
+    if (h.mirror) step = Math.max(step, 2 * off(headers[h.mirror[0]]) + off(headers[h.mirror[1]]));
+    else if (h.m !== undefined) step = Math.max(step, off(h));
     else if (h.shift > 0) digits = Math.min(digits, Math.floor((52 - h.shift) * Math.log10(2)));
   }
   const count = (k) => k.toLocaleString('en');
   const all = of > rows ? `${count(rows)} of ${count(of)} rows` : `all ${count(rows)} rows`;
   const rounded = [];
-  if (step > 0) rounded.push(`rounded to multiples of ${Number(step.toPrecision(1))} or finer`);
-  if (digits < 17) rounded.push(`small values to ${digits} digits`);
+  if (step > 0) rounded.push(`values to ±${Number(step.toPrecision(1))} or better`);
+  if (digits < 17) rounded.push(`${digits} digits`);
   return `CSV: ${all}, ${rounded.join(', ') || 'every digit'}`;
 };
 

@@ -19,7 +19,7 @@ odecast.panelSeries = (panel, columns) => {
 
 odecast.figureColumns = (figure) => figure.panels.flatMap((p) => [
   ...p.lines.flatMap((l) => [l.x, l.y]), ...(p.bands || []).flatMap((b) => [b.x, b.lower, b.upper]),
-  ...(p.bars || []).flatMap((b) => [b.edges, b.heights])]);
+  ...(p.bars || []).map((b) => b.heights)]);
 
 odecast.figureCsv = (figure, columns) => {
   const series = [];
@@ -164,7 +164,7 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
   const readAt = (u) => {
     const i = u.cursor.idx;
     if (i === null || i === undefined) {
-      readout.textContent = readout.dataset.hint;
+      readout.lastChild.textContent = '';
       return;
     }
     const unit = (u.scales.x.max - u.scales.x.min) / 1000;
@@ -180,13 +180,13 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
         words.push(`${s.of.label} ${odecast.number(v)}`);
       }
     });
-    readout.textContent = words.join(' · ');
+    readout.lastChild.textContent = words.join(' · ');
   };
 
   const plot = new uPlot({
     width: Math.max(240, holder.clientWidth),
     height: figure.height + 64,
-    padding: [(panel.marks || []).length ? 20 : 10, 14, 0, 0],
+    padding: [(panel.marks || []).length ? 20 : 10, 22, 0, 0],
     legend: {show: false},
     scales: {
       x: {time: false, range: (u, lo, hi) => [lo, hi]},
@@ -203,6 +203,7 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
       {stroke: soft, font, label: panel.y, labelFont: font, labelSize: 18, labelGap: 2,
        grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1, size: 5},
        size: (u, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => (v || '').length)),
+       ...(panel.log ? {filter: (u, splits) => splits} : {}),
        values: (u, splits) => panel.log ? odecast.logLabels(splits) : odecast.tickLabels(splits)},
     ],
     series, bands,
@@ -223,12 +224,13 @@ odecast.tickLabels = (splits) => {
   return splits.map((v) => v === null ? '' : odecast.number(Math.abs(v) < step / 1e6 ? 0 : v, step));
 };
 odecast.logLabels = (splits) => {
-  const powers = splits.map((v) => v > 0 ? Math.log10(v) : NaN);
-  const whole = powers.filter((p) => Math.abs(p - Math.round(p)) < 1e-6);
-  return splits.map((v, i) => {
-    const at = Math.round(powers[i]);
-    if (whole.length >= 2 && Math.abs(powers[i] - at) > 1e-6) return '';
-    return v >= 1e-3 && v < 1e5 ? String(Number(v.toPrecision(3))) : `1e${at}`.replace('-', '−');
+  const isPower = (v) => v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6;
+  const powers = splits.filter(isPower).length, every = Math.max(1, Math.ceil(powers / 8));
+  return splits.map((v) => {
+    if (!(v > 0) || (powers >= 2 && !isPower(v))) return '';
+    const at = Math.round(Math.log10(v));
+    if (powers >= 2 && at % every !== 0) return '';
+    return v >= 1e-3 && v < 1e5 ? String(Number(v.toPrecision(2))) : `1e${at}`.replace('-', '−');
   });
 };
 
@@ -309,9 +311,8 @@ odecast.makeFigure = (root, figure, columns, headers) => {
           class: 'plot', tabindex: '0', role: 'group',
           'aria-label': `${figure.title}, ${name}. Interactive plot: left and right move the cursor, ` +
                         'with shift they pan, plus and minus zoom, Home shows everything.'});
-        const readout = element('p', {class: 'readout', 'aria-live': 'polite'});
-        readout.dataset.hint = panel.title || (figure.panels.length > 1 ? name : '');
-        readout.textContent = readout.dataset.hint;
+        const readout = element('p', {class: 'readout', 'aria-live': 'polite'},
+                                element('strong', {}, figure.panels.length > 1 ? name : ''), element('span'));
         stage.append(readout, holder);
         const plot = odecast.drawPanel(figure, panel, columns, holder, readout, shared);
         plots.push(plot);

@@ -59,15 +59,10 @@
                         button('SVG', 'Save this figure as SVG', () => odecast.saveStatic(root, root.id))));
 
   const data = JSON.parse(document.getElementById('page-data').textContent);
-  const start = async () => {
-    const columns = await odecast.unpack(data.columns, document.getElementById('page-numbers').textContent.trim());
-    for (const root of document.querySelectorAll('figure[data-figure]'))
-      odecast.makeFigure(root, data.figures[root.dataset.figure], columns, data.columns);
-    for (const root of document.querySelectorAll('figure[data-attractor]'))
-      odecast.makeAttractor(root, data.attractors[root.dataset.attractor], columns, data.columns);
-    document.documentElement.dataset.ready = 'yes';
-  };
-  // Static figures stay where a browser cannot unpack the numbers.
-  if (typeof DecompressionStream !== 'undefined') start();
-  else document.documentElement.dataset.ready = 'static';
+  const columns = odecast.unpack(data.columns, document.getElementById('page-numbers').textContent.trim());
+  for (const root of document.querySelectorAll('figure[data-figure]'))
+    odecast.makeFigure(root, data.figures[root.dataset.figure], columns, data.columns);
+  for (const root of document.querySelectorAll('figure[data-attractor]'))
+    odecast.makeAttractor(root, data.attractors[root.dataset.attractor], columns, data.columns);
+  document.documentElement.dataset.ready = 'yes';
 })();
