@@ -131,7 +131,10 @@ odecast.exactness = (headers, used) => {
   const count = (k) => k.toLocaleString('en');
   const all = of > rows ? `${count(rows)} of ${count(of)} rows` : `all ${count(rows)} rows`;
   const rounded = [];
-  if (step > 0) rounded.push(`values to ±${Number(step.toPrecision(1))} or better`);
+  if (step > 0) {  // one digit, rounded up
+    const power = Number(`1e${Math.floor(Math.log10(step))}`);
+    rounded.push(`values to ±${Number((Math.ceil(step / power - 1e-9) * power).toPrecision(2))} or better`);
+  }
   if (digits < 17) rounded.push(`${digits} digits`);
   return `CSV: ${all}, ${rounded.join(', ') || 'every digit'}`;
 };
