@@ -42,6 +42,10 @@ Observer progress(const Arguments& arguments);
 void check_output(const std::filesystem::path& output,
                   std::initializer_list<std::filesystem::path> inputs);
 
+/// Throws when two outputs are the same file.
+void check_two_outputs(const std::string& option, const std::string& output,
+                       const std::string& other_option, const std::string& other);
+
 /// Throws when one of the options is given although `condition` does not hold: it would do nothing.
 void needs(const Arguments& arguments, std::initializer_list<const char*> options, bool condition,
            const std::string& what);

@@ -84,7 +84,10 @@ int run(const Arguments& a) {
   const std::string input = a.positional(0), output = a.text("--output");
   check_output(output, {input});
   const std::string report = a.text("--report");
-  if (a.given("--report")) check_output(report, {input, output});
+  if (a.given("--report")) {
+    check_two_outputs("--output", output, "--report", report);
+    check_output(report, {input});
+  }
   needs(a, {"--title"}, a.given("--report"), "--report");
   Fit result;
   std::optional<Dataset> data;  // where a page shows it, or the trainer needs it

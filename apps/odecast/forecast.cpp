@@ -126,7 +126,10 @@ int run(const Arguments& a) {
   const std::string input = a.positional(0), output = a.text("--output");
   const std::string report = a.text("--report");
   check_output(output, {input, a.text("--at"), a.text("--truth")});
-  if (a.given("--report")) check_output(report, {input, a.text("--at"), a.text("--truth"), output});
+  if (a.given("--report")) {
+    check_two_outputs("--output", output, "--report", report);
+    check_output(report, {input, a.text("--at"), a.text("--truth")});
+  }
   needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "--report");
   needs(a, {"--report"}, a.text("--field") == "draws", "--field draws");
   const Model model = load_model(input);

@@ -97,6 +97,16 @@ void check_output(const std::filesystem::path& output,
   check_writable(output);
 }
 
+void check_two_outputs(const std::string& option, const std::string& output,
+                       const std::string& other_option, const std::string& other) {
+  const auto place = [](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
+  };
+  if (place(output) == place(other))
+    throw_usage({"option " + other_option, "the file of " + option + ", '" + output + "'", "another file",
+                 "Choose two names."});
+}
+
 void needs(const Arguments& a, std::initializer_list<const char*> options, bool condition,
            const std::string& what) {
   for (const char* option : options)

@@ -346,7 +346,7 @@ test('colours follow the system and the toggle', async (t) => {
 
 for (const name of names)
   test(`${name}: fits a phone`, async (t) => {
-    await withPage(t, name, {viewport: {width: 360, height: 740}, deviceScaleFactor: 2, hasTouch: true, isMobile: true, whole: name === 'three' || name === 'eight'}, async (page) => {
+    await withPage(t, name, {viewport: {width: 360, height: 740}, hasTouch: true, isMobile: true, whole: name === 'three' || name === 'eight'}, async (page) => {
       const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       assert.ok(wide <= window, `${wide} > ${window}`);
       const small = await page.evaluate(() => [...document.querySelectorAll('.toolbar button, .toolbar select')]

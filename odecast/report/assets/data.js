@@ -143,6 +143,9 @@ odecast.exactness = (headers, used) => {
 odecast.align = (tables) => {
   if (tables.every((t) => t.x === tables[0].x)) return [tables[0].x, ...tables.map((t) => t.y)];
   const distinct = [...new Set(tables.map((t) => t.x))];
+  const longest = distinct.reduce((a, b) => b.length > a.length ? b : a);
+  if (distinct.every((c) => c.every((v, i) => v === longest[i])))  // those that end early
+    return [longest, ...tables.map((t) => t.x === longest ? t.y : [...t.y, ...new Array(longest.length - t.x.length)])];
   const x = Float64Array.from(new Set(distinct.flatMap((c) => Array.from(c)))).sort();
   const place = new Map();
   for (const column of distinct) {
