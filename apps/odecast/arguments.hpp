@@ -53,12 +53,15 @@ class Arguments {
   std::vector<std::string> words(std::string_view option) const;
   const std::string& positional(std::size_t i) const { return positionals_[i]; }
   std::size_t positional_count() const { return positionals_.size(); }
+  /// The command as it was given, quoted for a shell.
+  const std::string& command_line() const { return command_line_; }
   bool json() const { return given("--json"); }
   bool quiet() const { return given("--quiet"); }
 
  private:
   const Option& declared(std::string_view option) const;
   const Command* command_;
+  std::string command_line_;
   std::vector<std::string> positionals_;
   std::vector<std::pair<std::string, std::string>> given_;
 };

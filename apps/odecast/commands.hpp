@@ -8,6 +8,7 @@
 #include "odecast/core/observer.hpp"
 #include "odecast/core/matrix.hpp"
 #include "odecast/observations/csv.hpp"
+#include "odecast/report/results.hpp"
 
 namespace odecast::cli {
 
@@ -42,9 +43,18 @@ Observer progress(const Arguments& arguments);
 void check_output(const std::filesystem::path& output,
                   std::initializer_list<std::filesystem::path> inputs);
 
+/// Throws when two outputs are the same file.
+void check_two_outputs(const std::string& option, const std::string& output,
+                       const std::string& other_option, const std::string& other);
+
 /// Throws when one of the options is given although `condition` does not hold: it would do nothing.
 void needs(const Arguments& arguments, std::initializer_list<const char*> options, bool condition,
            const std::string& what);
+
+/// --report: the page to write
+Option report_option();
+/// Command, settings and versions, for a page.
+Origin origin(const Arguments& arguments);
 
 Vector to_vector(const std::vector<double>& values);
 

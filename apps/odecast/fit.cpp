@@ -6,9 +6,11 @@
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
+#include "odecast/report/results.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -81,7 +83,14 @@ int run(const Arguments& a) {
   const FitOptions options = read_options(a);
   const std::string input = a.positional(0), output = a.text("--output");
   check_output(output, {input});
+  const std::string report = a.text("--report");
+  if (a.given("--report")) {
+    check_two_outputs("--output", output, "--report", report);
+    check_output(report, {input});
+  }
+  needs(a, {"--title"}, a.given("--report"), "--report");
   Fit result;
+  std::optional<Dataset> data;  // where a page shows it, or the trainer needs it
   {
     const Observer observer = progress(a);
     std::error_code ignored;
@@ -89,11 +98,16 @@ int run(const Arguments& a) {
     if (trains_exactly(options) && std::filesystem::is_regular_file(input, ignored))
       result = fit_exact(source_of_file(input, columns(a)), options, observer);
     else
-      result = fit(read_csv(input, columns(a)), options, observer);
+      result = fit(data.emplace(read_csv(input, columns(a))), options, observer);
   }
   const FitSummary& summary = result.summary;
   const bool good = summary.usable;
   if (good) save_model(result.model, output);
+  const bool with_page = good && a.given("--report");
+  if (with_page) {
+    if (!data) data = read_csv(input, columns(a));
+    write_file(report, render_page(fit_page(*data, result, options, {a.text("--title"), origin(a)})));
+  }
 
   const auto& record = result.model.training;
   if (a.json()) {
@@ -114,6 +128,7 @@ int run(const Arguments& a) {
       j["seeds"] = summary.seeds;
     }
     if (good) j["output"] = output;
+    if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
   } else if (good) {
     say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.3g} s: {}.", record.rows,
@@ -129,6 +144,7 @@ int run(const Arguments& a) {
     if (!result.model.last_trajectory.empty())
       say(a, "Forecasts continue trajectory '" + result.model.last_trajectory + "'.");
     say(a, "Model written to " + output);
+    if (with_page) say(a, "Page written to " + report);
   }
   if (summary.trusted) return kDone;
   complain("training: " + summary.reason +
@@ -163,6 +179,8 @@ Command fit_command() {
   for (Option& o : column_options()) options.push_back(o);
   options.push_back(seed_option());
   options.push_back(threads_option());
+  options.push_back(report_option());
+  options.push_back({"--title", "TEXT", "title of the page", ""});
   options.push_back({"--output", "FILE", "model to write", "model.json", 'o'});
   return {"fit",
           "learn a model from observed trajectories",

@@ -97,12 +97,43 @@ void check_output(const std::filesystem::path& output,
   check_writable(output);
 }
 
+void check_two_outputs(const std::string& option, const std::string& output,
+                       const std::string& other_option, const std::string& other) {
+  const auto place = [](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
+  };
+  if (place(output) == place(other))
+    throw_usage({"option " + other_option, "the file of " + option + ", '" + output + "'", "another file",
+                 "Choose two names."});
+}
+
 void needs(const Arguments& a, std::initializer_list<const char*> options, bool condition,
            const std::string& what) {
   for (const char* option : options)
     if (a.given(option) && !condition)
       throw_usage({std::string("option ") + option, "it without effect here", what,
                    "Remove the option, or add what it needs."});
+}
+
+Option report_option() {
+  return {"--report", "FILE", "also write a page about the result: one HTML file that opens\nanywhere and loads nothing", ""};
+}
+
+Origin origin(const Arguments& a) {
+  Origin made{.command = a.command_line()};
+  for (const Option& o : a.command().options) {
+    if (o.name == "--help" || o.name == "--json" || o.name == "--quiet" || o.name == "--threads" ||
+        o.name == "--report" || o.name == "--title")
+      continue;
+    if (o.value.empty() ? a.given(o.name) : a.has(o.name))
+      made.settings.emplace_back(o.name, o.value.empty() ? "yes" : a.text(o.name));
+  }
+  made.versions = {{"odecast", ODECAST_VERSION},
+                   {"Compiler", __VERSION__},
+                   {"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)}};
+  if (const std::string version = page_library_version(); !version.empty())
+    made.versions.emplace_back("uPlot", version);
+  return made;
 }
 
 Vector to_vector(const std::vector<double>& values) {

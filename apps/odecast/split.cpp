@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 
 namespace odecast::cli {
@@ -11,11 +10,7 @@ namespace {
 
 int run(const Arguments& a) {
   const std::string input = a.positional(0), train = a.text("--train"), test = a.text("--test");
-  const auto place = [](const std::string& name) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
-  };
-  if (place(train) == place(test))
-    throw_usage({"option --test", "the file of --train, '" + train + "'", "another file", "Choose two names."});
+  check_two_outputs("--train", train, "--test", test);
   check_output(train, {input});
   check_output(test, {input});
   const Split parts = split_last(read_csv(input, columns(a)), a.number("--holdout"));
