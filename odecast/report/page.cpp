@@ -96,8 +96,8 @@ void write(Writer& w, const Table& p) {
   };
   w.add("<thead><tr>");
   for (std::size_t c = 0; c < p.header.size(); ++c) {
-    const bool numbers = !p.rows.empty() && c < p.rows[0].size() &&
-                         p.rows[0][c].kind == CellKind::number;
+    const bool numbers =
+        !p.rows.empty() && c < p.rows[0].size() && p.rows[0][c].kind == CellKind::number;
     w.add("{}{}</th>", open("th", numbers ? "number" : "", " scope=\"col\""), escaped(p.header[c]));
   }
   w.add("</tr></thead>\n<tbody>\n");
@@ -114,7 +114,8 @@ void write(Writer& w, const Table& p) {
 }
 
 void write(Writer& w, const CommandLine& p) {
-  w.add("<div class=\"command\"><pre tabindex=\"0\"><code>{}</code></pre></div>\n", escaped(p.text));
+  w.add("<div class=\"command\"><pre tabindex=\"0\"><code>{}</code></pre></div>\n",
+        escaped(p.text));
 }
 
 // ---- equations -------------------------------------------------------------------------------
@@ -160,21 +161,25 @@ void write(Writer& w, const EquationList& p) {
   std::size_t hidden = 0;
   for (const ReadableEquation& e : p.equations) {
     hidden += e.left_out;
-    w.add("<div class=\"equation\"><math displaystyle=\"true\"><mfrac><mrow><mi mathvariant=\"normal\">d</mi>{}</mrow><mrow>"
-          "<mi mathvariant=\"normal\">d</mi><mi>t</mi></mrow></mfrac><mo>=</mo></math><div>",
-          math_name(e.variable));
+    w.add(
+        "<div class=\"equation\"><math displaystyle=\"true\"><mfrac><mrow><mi "
+        "mathvariant=\"normal\">d</mi>{}</mrow><mrow>"
+        "<mi mathvariant=\"normal\">d</mi><mi>t</mi></mrow></mfrac><mo>=</mo></math><div>",
+        math_name(e.variable));
     for (std::size_t i = 0; i < e.terms.size(); ++i) {
       const Term& t = e.terms[i];
       const auto [mean, sd] = rounded_coefficient(std::abs(t.mean), t.sd);
-      const bool constant = std::all_of(t.powers.begin(), t.powers.end(), [](int k) { return k == 0; });
-      const std::string sign = 
-          t.mean < 0 ? R"(<mo form="infix" lspace="0" rspace="0.2em">−</mo>)"
-          : i > 0    ? R"(<mo form="infix" lspace="0" rspace="0.2em">+</mo>)"
-                     : "";
+      const bool constant =
+          std::all_of(t.powers.begin(), t.powers.end(), [](int k) { return k == 0; });
+      const std::string sign = t.mean < 0 ? R"(<mo form="infix" lspace="0" rspace="0.2em">−</mo>)"
+                               : i > 0    ? R"(<mo form="infix" lspace="0" rspace="0.2em">+</mo>)"
+                                          : "";
       const std::string value =
-          t.sd > 0 ? fmt::format("<mo stretchy=\"false\">(</mo>{}<mrow class=\"sd\"><mo form=\"infix\" lspace=\"0.2em\" "
-                                 "rspace=\"0.2em\">±</mo>{}</mrow><mo stretchy=\"false\">)</mo>",
-                                 number_math(mean), number_math(sd))
+          t.sd > 0 ? fmt::format(
+                         "<mo stretchy=\"false\">(</mo>{}<mrow class=\"sd\"><mo form=\"infix\" "
+                         "lspace=\"0.2em\" "
+                         "rspace=\"0.2em\">±</mo>{}</mrow><mo stretchy=\"false\">)</mo>",
+                         number_math(mean), number_math(sd))
                    : number_math(mean);
       // A term whose uncertainty reaches zero is set softer: the sign is not known.
       w.add("<math{}><mrow>{}{}{}{}</mrow></math> ",
@@ -184,12 +189,13 @@ void write(Writer& w, const EquationList& p) {
     if (e.terms.empty()) w.add("<math><mn>0</mn></math>");
     w.add("</div></div>\n");
   }
-  w.add("</div>\n<p class=\"hint\">Mean ± standard deviation of each coefficient over the draws. "
-        "Terms in grey are within two standard deviations of zero.{}</p>\n",
-        hidden == 0 ? ""
-                    : fmt::format(" {} small term{} left out; <code>odecast equations --all</code> "
-                                  "shows every one.",
-                                  hidden, hidden == 1 ? " is" : "s are"));
+  w.add(
+      "</div>\n<p class=\"hint\">Mean ± standard deviation of each coefficient over the draws. "
+      "Terms in grey are within two standard deviations of zero.{}</p>\n",
+      hidden == 0 ? ""
+                  : fmt::format(" {} small term{} left out; <code>odecast equations --all</code> "
+                                "shows every one.",
+                                hidden, hidden == 1 ? " is" : "s are"));
 }
 
 // ---- figures ---------------------------------------------------------------------------------
@@ -200,8 +206,10 @@ bool forward(const std::vector<double>& x) {
 }
 
 bool forward(const Panel& panel) {
-  return std::all_of(panel.lines.begin(), panel.lines.end(), [](const Line& l) { return forward(l.x); }) &&
-         std::all_of(panel.bands.begin(), panel.bands.end(), [](const Band& b) { return forward(b.x); });
+  return std::all_of(panel.lines.begin(), panel.lines.end(),
+                     [](const Line& l) { return forward(l.x); }) &&
+         std::all_of(panel.bands.begin(), panel.bands.end(),
+                     [](const Band& b) { return forward(b.x); });
 }
 
 Json panel_json(Writer& w, const Panel& panel) {
@@ -243,9 +251,10 @@ Json panel_json(Writer& w, const Panel& panel) {
 
 void open_figure(Writer& w, const std::string& id, const std::string& title, std::string_view kind,
                  std::size_t number) {
-  w.add("<figure class=\"figure\" id=\"{}\" data-{}=\"{}\" aria-labelledby=\"{}-title\">\n"
-        "<h3 id=\"{}-title\">{}</h3>\n",
-        escaped(id), kind, number, escaped(id), escaped(id), escaped(title));
+  w.add(
+      "<figure class=\"figure\" id=\"{}\" data-{}=\"{}\" aria-labelledby=\"{}-title\">\n"
+      "<h3 id=\"{}-title\">{}</h3>\n",
+      escaped(id), kind, number, escaped(id), escaped(id), escaped(title));
 }
 
 void close_figure(Writer& w, const std::string& svg, const std::string& caption) {
@@ -258,7 +267,8 @@ void close_figure(Writer& w, const std::string& svg, const std::string& caption)
 void write(Writer& w, const Figure& p) {
   open_figure(w, p.id, p.title, "figure", w.figures.size());
   Json j = {{"id", p.id}, {"title", p.title}};
-  j["live"] = std::all_of(p.panels.begin(), p.panels.end(), [](const Panel& panel) { return forward(panel); });
+  j["live"] = std::all_of(p.panels.begin(), p.panels.end(),
+                          [](const Panel& panel) { return forward(panel); });
   if (!p.names.empty()) j["names"] = p.names;
   j["switch"] = p.switch_label;
   if (!p.csv_note.empty()) j["note"] = p.csv_note;
@@ -274,7 +284,8 @@ void write(Writer& w, const Figure& p) {
                p.caption);
 }
 
-/// The longest curve that the static figure draws whole: a curve in the plane cannot be thinned by columns.
+/// The longest curve that the static figure draws whole: a curve in the plane cannot be thinned by
+/// columns.
 constexpr Index kLongestPlane = 3000, kStartShown = 800;
 
 /// Every pair of the first three variables, side by side.
@@ -288,7 +299,8 @@ std::string plane_figure(const Attractor& p, bool compact) {
       for (const auto& curve : p.curves) {
         Line line{.label = curve.label, .ink = curve.ink, .width = curve.width};
         const Index rows = curve.states.rows(), drawn = rows > kLongestPlane ? kStartShown : rows;
-        if (drawn < rows) caption = fmt::format("The first {} times of long curves are drawn.", kStartShown);
+        if (drawn < rows)
+          caption = fmt::format("The first {} times of long curves are drawn.", kStartShown);
         for (Index t = 0; t < drawn; ++t) {
           line.x.push_back(curve.states(t, static_cast<Index>(a)));
           line.y.push_back(curve.states(t, static_cast<Index>(b)));
@@ -344,8 +356,7 @@ Writer written(const Page& page, bool compact) {
   for (const Section& section : page.sections) {
     w.add("<section id=\"{0}\" aria-labelledby=\"{0}-heading\">\n<h2 id=\"{0}-heading\">{1}</h2>\n",
           escaped(section.id), escaped(section.heading));
-    for (const Part& part : section.parts)
-      std::visit([&](const auto& p) { write(w, p); }, part);
+    for (const Part& part : section.parts) std::visit([&](const auto& p) { write(w, p); }, part);
     w.add("</section>\n");
   }
   return w;
@@ -358,7 +369,8 @@ std::string policy_hash(std::string_view text) {
 }
 
 /// The template with every {{name}} replaced, once: what is put in is not looked at again.
-std::string filled(std::string_view text, const std::vector<std::pair<std::string, std::string>>& values) {
+std::string filled(std::string_view text,
+                   const std::vector<std::pair<std::string, std::string>>& values) {
   std::string out;
   while (!text.empty()) {
     const auto open = text.find("{{");
@@ -366,8 +378,8 @@ std::string filled(std::string_view text, const std::vector<std::pair<std::strin
     if (open == text.npos) break;
     const auto close = text.find("}}", open);
     const auto name = text.substr(open + 2, close - open - 2);
-    const auto found = std::find_if(values.begin(), values.end(),
-                                    [&](const auto& v) { return v.first == name; });
+    const auto found =
+        std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == name; });
     assert(found != values.end());
     out += found->second;
     text.remove_prefix(close + 2);
@@ -396,28 +408,31 @@ std::string render_page(const Page& page, const PageOptions& options) {
   std::string style(assets.style), script(assets.script);
   if (library) {
     style = std::string(assets.library_style) + "\n" + style;
-    script = fmt::format("/*! uPlot {}\n{}*/\n{}\n{}", assets.library_version, assets.library_licence,
-                         assets.library_script, script);
+    script = fmt::format("/*! uPlot {}\n{}*/\n{}\n{}", assets.library_version,
+                         assets.library_licence, assets.library_script, script);
   }
   std::string navigation;
   for (const Section& section : page.sections)
-    navigation += fmt::format("<a href=\"#{}\">{}</a>\n", escaped(section.id), escaped(section.heading));
-  Json data = {{"columns", Json::parse(packed.header)}, {"bits", packed.bits}, {"stride", packed.stride}};
+    navigation +=
+        fmt::format("<a href=\"#{}\">{}</a>\n", escaped(section.id), escaped(section.heading));
+  Json data = {
+      {"columns", Json::parse(packed.header)}, {"bits", packed.bits}, {"stride", packed.stride}};
   data["figures"] = std::move(w.figures);
   data["attractors"] = std::move(w.attractors);
   const std::string policy = fmt::format(
       "default-src 'none'; script-src {}; style-src {}; img-src data: blob:; base-uri 'none'; "
       "form-action 'none'",
       policy_hash(script), policy_hash(style));
-  return filled(assets.html, {{"policy", policy},
-                              {"title", escaped(page.title)},
-                              {"subtitle", page.subtitle.empty() ? "" : "<p>" + escaped(page.subtitle) + "</p>"},
-                              {"style", style},
-                              {"navigation", navigation},
-                              {"body", w.body},
-                              {"data", dumped(data)},
-                              {"numbers", packed.numbers},
-                              {"script", script}});
+  return filled(assets.html,
+                {{"policy", policy},
+                 {"title", escaped(page.title)},
+                 {"subtitle", page.subtitle.empty() ? "" : "<p>" + escaped(page.subtitle) + "</p>"},
+                 {"style", style},
+                 {"navigation", navigation},
+                 {"body", w.body},
+                 {"data", dumped(data)},
+                 {"numbers", packed.numbers},
+                 {"script", script}});
 }
 
 }  // namespace odecast

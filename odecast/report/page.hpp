@@ -12,8 +12,8 @@
 namespace odecast {
 
 // A page is one HTML file that needs nothing else: no network, no other file. Its parts are values;
-// all text in them is plain and gets escaped. Ids are made of letters, digits and '-', and are unique
-// in a page; files that its buttons save are named after them.
+// all text in them is plain and gets escaped. Ids are made of letters, digits and '-', and are
+// unique in a page; files that its buttons save are named after them.
 
 /// A paragraph.
 struct Prose {
@@ -37,7 +37,8 @@ struct KeyValues {
   std::vector<std::pair<std::string, std::string>> rows;
 };
 
-/// A cell's kind sets its look: numbers stand right, verdicts have a sign and a colour of their own.
+/// A cell's kind sets its look: numbers stand right, verdicts have a sign and a colour of their
+/// own.
 enum class CellKind { text, number, holds, fails, depends };
 struct Cell {
   std::string text;
@@ -59,8 +60,8 @@ struct EquationList {
   std::string latex = {};
 };
 
-/// Panels drawn by the browser where it can (zoom, read-out, one panel at a time), and as a static figure
-/// for print and where scripts do not run. Panels whose lines run back in x stay static.
+/// Panels drawn by the browser where it can (zoom, read-out, one panel at a time), and as a static
+/// figure for print and where scripts do not run. Panels whose lines run back in x stay static.
 /// Buttons save the static figure as SVG and the numbers as CSV.
 struct Figure {
   std::string id, title;
@@ -75,8 +76,8 @@ struct Figure {
   int columns = 1;  ///< of the static figure
 };
 
-/// Curves in space for the browser to turn, and in planes as static figure. At least two variables; with
-/// more than three the reader chooses.
+/// Curves in space for the browser to turn, and in planes as static figure. At least two variables;
+/// with more than three the reader chooses.
 struct Attractor {
   struct Curve {
     std::string label;
@@ -121,8 +122,8 @@ struct Page {
 struct PageOptions {
   /// Include uPlot where the build has it. Without it figures are static; all else works.
   bool interactive = true;
-  /// Characters for the numbers of all figures. All rows are held; values are rounded where exact ones
-  /// would take more, and the page says so.
+  /// Characters for the numbers of all figures. All rows are held; values are rounded where exact
+  /// ones would take more, and the page says so.
   std::size_t data_budget = 520'000;
   /// Characters of static figures above which they are drawn in their compact form.
   std::size_t figure_budget = 180'000;

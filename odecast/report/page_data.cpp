@@ -45,8 +45,8 @@ double cost(const Whole& residuals) {
   return bits;
 }
 
-/// Adaptive binary range coder, as in LZMA: a probability of 11 bits for every kind of decision, moved by
-/// 1/32 of what is left with every one made.
+/// Adaptive binary range coder, as in LZMA: a probability of 11 bits for every kind of decision,
+/// moved by 1/32 of what is left with every one made.
 class RangeCoder {
  public:
   using Probability = std::uint16_t;
@@ -102,8 +102,8 @@ class RangeCoder {
   std::string bytes_;
 };
 
-/// A column: the width of each number in bits in unary, given the widths of the two before it; its two
-/// bits below the leading one; the rest as it is.
+/// A column: the width of each number in bits in unary, given the widths of the two before it; its
+/// two bits below the leading one; the rest as it is.
 void code_numbers(RangeCoder& coder, const Whole& numbers) {
   constexpr int kContexts = 25;
   std::array<std::array<RangeCoder::Probability, 65>, kContexts> width_model;
@@ -114,8 +114,10 @@ void code_numbers(RangeCoder& coder, const Whole& numbers) {
   for (const std::int64_t n : numbers) {
     const std::uint64_t u = zigzag(n);
     const int width = static_cast<int>(std::bit_width(u));
-    auto& model = width_model[static_cast<std::size_t>(std::min(kContexts - 1, before + before_that))];
-    for (int k = 0; k < 64 && k <= width; ++k) coder.code(model[static_cast<std::size_t>(k)], k < width);
+    auto& model =
+        width_model[static_cast<std::size_t>(std::min(kContexts - 1, before + before_that))];
+    for (int k = 0; k < 64 && k <= width; ++k)
+      coder.code(model[static_cast<std::size_t>(k)], k < width);
     std::size_t node = 1;
     int left = width - 1;
     for (; left > 0 && node < 4; --left) {
@@ -163,8 +165,8 @@ DecimalStep decimal_step(double finest) {
   return {lead >= 5 ? 5 : lead >= 2 ? 2 : 1, -exponent};
 }
 
-/// Visits every place once, coarse to fine: place, the two known neighbours at `stride`, and whether the two
-/// at three strides exist. page.js goes the same way.
+/// Visits every place once, coarse to fine: place, the two known neighbours at `stride`, and
+/// whether the two at three strides exist. page.js goes the same way.
 template <typename Visit>
 void refine(std::size_t n, const Visit& visit) {
   std::size_t top = 1;
@@ -196,7 +198,7 @@ bool add_decimals(const std::vector<double>& values, int bits, RangeCoder& coder
   if (std::abs(step.decimals) > 22 || std::max(std::abs(lo), std::abs(hi)) / step.step() > 1e13)
     return false;
 
-  Json gaps = Json::array();  // [first, count, kind]: kind 0 NaN, 1 and -1 infinities
+  Json gaps = Json::array();   // [first, count, kind]: kind 0 NaN, 1 and -1 infinities
   std::vector<double> target;  // in steps; gaps go on with the value before
   double last = lo / step.step();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -205,7 +207,8 @@ bool add_decimals(const std::vector<double>& values, int bits, RangeCoder& coder
       last = v / step.step();
     } else {
       const int kind = std::isnan(v) ? 0 : v > 0 ? 1 : -1;
-      if (!gaps.empty() && gaps.back()[0].get<std::size_t>() + gaps.back()[1].get<std::size_t>() == i &&
+      if (!gaps.empty() &&
+          gaps.back()[0].get<std::size_t>() + gaps.back()[1].get<std::size_t>() == i &&
           gaps.back()[2] == kind)
         gaps.back()[1] = gaps.back()[1].get<std::size_t>() + 1;
       else
@@ -220,7 +223,8 @@ bool add_decimals(const std::vector<double>& values, int bits, RangeCoder& coder
     known[i] = guess + kBin * bins;
   };
   add(0, 0);
-  refine(values.size(), [&](std::size_t i, std::size_t stride) { add(i, predicted(known, i, stride)); });
+  refine(values.size(),
+         [&](std::size_t i, std::size_t stride) { add(i, predicted(known, i, stride)); });
   header["m"] = step.multiple;
   header["d"] = step.decimals;
   if (!gaps.empty()) header["gaps"] = gaps;
@@ -249,13 +253,16 @@ PackedColumns pack_at(const std::vector<PageColumn>& columns, int bits, int stri
       headers.push_back(std::move(header));
       continue;
     }
-    const bool rounded = bits > 0 && c.rounding == Rounding::decimals && add_decimals(values, bits, coder, header);
+    const bool rounded =
+        bits > 0 && c.rounding == Rounding::decimals && add_decimals(values, bits, coder, header);
     if (!rounded) {
-      const int shift = bits > 0 && c.rounding == Rounding::significant ? std::max(0, 52 - bits) : 0;
+      const int shift =
+          bits > 0 && c.rounding == Rounding::significant ? std::max(0, 52 - bits) : 0;
       Whole numbers;
       for (const double v : values) {
         const std::int64_t n = ordered_bits(v);
-        const std::int64_t half = shift > 0 && std::isfinite(v) ? std::int64_t{1} << (shift - 1) : 0;
+        const std::int64_t half =
+            shift > 0 && std::isfinite(v) ? std::int64_t{1} << (shift - 1) : 0;
         numbers.push_back((n + half) >> shift);
       }
       int order = 0;
@@ -297,8 +304,8 @@ int ColumnPool::add(std::vector<double> values, Rounding rounding) {
   return place;
 }
 
-int ColumnPool::add_upper(std::vector<double> values, Rounding rounding, const std::vector<int>& centres,
-                          int lower) {
+int ColumnPool::add_upper(std::vector<double> values, Rounding rounding,
+                          const std::vector<int>& centres, int lower) {
   const int place = add(std::move(values), rounding);
   PageColumn& upper = columns_[static_cast<std::size_t>(place)];
   const std::vector<double>& low = columns_[static_cast<std::size_t>(lower)].values;
@@ -308,7 +315,8 @@ int ColumnPool::add_upper(std::vector<double> values, Rounding rounding, const s
                     low.size() == upper.values.size();
     for (std::size_t i = 0; i < middle.size() && mirrored; ++i) {
       const double off = std::abs(low[i] + upper.values[i] - 2 * middle[i]);
-      mirrored = off <= 1e-12 * (std::abs(low[i]) + std::abs(upper.values[i]) + std::abs(middle[i]));
+      mirrored =
+          off <= 1e-12 * (std::abs(low[i]) + std::abs(upper.values[i]) + std::abs(middle[i]));
     }
     if (!mirrored) continue;
     upper.centre = centre;

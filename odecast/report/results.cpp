@@ -45,15 +45,18 @@ std::string plural(long number, const char* one, const char* many) {
 KeyValues observed_facts(const Model& m) {
   const auto& t = m.training;
   KeyValues facts;
-  facts.rows = {{"Variables", joined(m.variables)},
-                {"Trajectories", counted(t.trajectories)},
-                {"Rows learnt from", counted(t.rows)},
-                {"Spacing of the data", fmt::format("{:.4g} (median)", m.step)},
-                {"Data end", fmt::format("t = {:.6g}{}", m.last_time,
-                                         m.last_trajectory.empty() ? "" : " of trajectory '" + m.last_trajectory + "'")},
-                {"Derivatives", t.derivative + " differences"},
-                {"Training", fmt::format("{}: {}", t.trainer, t.reason)}};
-  if (t.objective) facts.rows.emplace_back("Expected objective", fmt::format("{:.6g}", *t.objective));
+  facts.rows = {
+      {"Variables", joined(m.variables)},
+      {"Trajectories", counted(t.trajectories)},
+      {"Rows learnt from", counted(t.rows)},
+      {"Spacing of the data", fmt::format("{:.4g} (median)", m.step)},
+      {"Data end",
+       fmt::format("t = {:.6g}{}", m.last_time,
+                   m.last_trajectory.empty() ? "" : " of trajectory '" + m.last_trajectory + "'")},
+      {"Derivatives", t.derivative + " differences"},
+      {"Training", fmt::format("{}: {}", t.trainer, t.reason)}};
+  if (t.objective)
+    facts.rows.emplace_back("Expected objective", fmt::format("{:.6g}", *t.objective));
   return facts;
 }
 
@@ -84,8 +87,8 @@ Index sample_rows(const Forecast& f, const Matrix& sample) {
   return samples_are_long(f) ? std::min(kSampleRows, sample.rows()) : sample.rows();
 }
 
-/// The truth at the forecast's times, NaN elsewhere, where all its times are among them; else at its
-/// own times within the forecast's span.
+/// The truth at the forecast's times, NaN elsewhere, where all its times are among them; else at
+/// its own times within the forecast's span.
 struct TruthCurve {
   std::vector<double> times;
   Matrix states;
@@ -101,26 +104,31 @@ TruthCurve truth_curve(const Forecast& f, const Dataset& truth, const std::strin
   const auto n = static_cast<Index>(f.variables.size());
   std::vector<Index> columns;
   for (const auto& v : f.variables)
-    columns.push_back(std::find(truth.variables.begin(), truth.variables.end(), v) - truth.variables.begin());
+    columns.push_back(std::find(truth.variables.begin(), truth.variables.end(), v) -
+                      truth.variables.begin());
   if (c.points() + (has_start ? 1 : 0) >= last - first) {
     curve.times = f.times;
     curve.states = Matrix::Constant(f.mean.rows(), n, std::numeric_limits<double>::quiet_NaN());
-    for (Index r = 0; r < c.points(); ++r) curve.states.row(c.rows[static_cast<std::size_t>(r)]) = c.truth.row(r);
+    for (Index r = 0; r < c.points(); ++r)
+      curve.states.row(c.rows[static_cast<std::size_t>(r)]) = c.truth.row(r);
     if (has_start)
       for (Index i = 0; i < n; ++i)
-        curve.states(0, i) = t.states(first - t.times.begin(), columns[static_cast<std::size_t>(i)]);
+        curve.states(0, i) =
+            t.states(first - t.times.begin(), columns[static_cast<std::size_t>(i)]);
     return curve;
   }
   curve.times.assign(first, last);
   curve.states.resize(last - first, n);
   for (Index r = 0; r < curve.states.rows(); ++r)
     for (Index i = 0; i < n; ++i)
-      curve.states(r, i) = t.states(first - t.times.begin() + r, columns[static_cast<std::size_t>(i)]);
+      curve.states(r, i) =
+          t.states(first - t.times.begin() + r, columns[static_cast<std::size_t>(i)]);
   return curve;
 }
 
 std::string band_label(const Forecast& f) {
-  return fmt::format("{:g} % band ({})", 100 * f.level, f.lower.size() > 0 ? "mean ± c sd" : "quantiles");
+  return fmt::format("{:g} % band ({})", 100 * f.level,
+                     f.lower.size() > 0 ? "mean ± c sd" : "quantiles");
 }
 
 Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth,
@@ -129,9 +137,11 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   figure.panel_height = f.variables.size() == 1 ? 320 : 200;
   const bool sd = f.lower.size() > 0;
   const Matrix &lower = sd ? f.lower : f.q_lower, &upper = sd ? f.upper : f.q_upper;
-  const std::size_t samples = samples_are_long(f) ? std::min(kFewSamples, f.samples.size()) : f.samples.size();
+  const std::size_t samples =
+      samples_are_long(f) ? std::min(kFewSamples, f.samples.size()) : f.samples.size();
   for (Index i = 0; i < f.mean.cols(); ++i) {
-    Panel panel{.x_label = "time t", .y_label = f.variables[static_cast<std::size_t>(i)], .marks = marks};
+    Panel panel{
+        .x_label = "time t", .y_label = f.variables[static_cast<std::size_t>(i)], .marks = marks};
     if (lower.size() > 0)
       panel.bands.push_back({band_label(f), f.times, column(lower, i), column(upper, i)});
     for (std::size_t k = 0; k < samples; ++k) {
@@ -142,16 +152,18 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
                              .ink = Ink::muted,
                              .width = 0.8});
     }
-    panel.lines.push_back({.label = "forecast mean", .x = f.times, .y = column(f.mean, i), .width = 2});
+    panel.lines.push_back(
+        {.label = "forecast mean", .x = f.times, .y = column(f.mean, i), .width = 2});
     if (truth)
-      panel.lines.push_back({.label = "truth", .x = truth->times, .y = column(truth->states, i), .ink = Ink::truth});
+      panel.lines.push_back(
+          {.label = "truth", .x = truth->times, .y = column(truth->states, i), .ink = Ink::truth});
     figure.panels.push_back(std::move(panel));
   }
   if (samples_are_long(f))
     figure.csv_note = fmt::format("The start of {} sample trajectories is held", samples);
-  figure.caption = fmt::format(
-      "Mean and {} of {} trajectories.{}", band_label(f), counted(f.kept),
-      marks.empty() ? "" : " Dotted rules mark Lyapunov times since the start.");
+  figure.caption =
+      fmt::format("Mean and {} of {} trajectories.{}", band_label(f), counted(f.kept),
+                  marks.empty() ? "" : " Dotted rules mark Lyapunov times since the start.");
   return figure;
 }
 
@@ -159,37 +171,48 @@ Attractor forecast_attractor(const Forecast& f, const std::optional<TruthCurve>&
   Attractor a{.id = "attractor", .title = "In state space", .variables = f.variables};
   for (std::size_t k = 0; k < f.samples.size() && k < kFewSamples; ++k) {
     const Index rows = sample_rows(f, f.samples[k]);
-    a.curves.push_back({"sample trajectories", Ink::muted,
-                        {f.times.begin(), f.times.begin() + rows}, f.samples[k].topRows(rows), 0.8});
+    a.curves.push_back({"sample trajectories",
+                        Ink::muted,
+                        {f.times.begin(), f.times.begin() + rows},
+                        f.samples[k].topRows(rows),
+                        0.8});
   }
   a.curves.push_back({"forecast mean", Ink::forecast, f.times, f.mean, 2});
   if (truth) a.curves.push_back({"truth", Ink::truth, truth->times, truth->states, 1.6});
-  a.caption = "The mean of many trajectories is not one of them: as they part, it moves to the middle.";
+  a.caption =
+      "The mean of many trajectories is not one of them: as they part, it moves to the middle.";
   return a;
 }
 
 Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageContent& content,
                      const std::vector<Mark>& marks) {
-  Panel panel{.x_label = "time t", .y_label = "relative to the truth's sd", .marks = marks, .log_y = true};
+  Panel panel{
+      .x_label = "time t", .y_label = "relative to the truth's sd", .marks = marks, .log_y = true};
   Vector scale = model.size;
   Figure figure{.id = "growth", .title = "Spread and error grow with time"};
   if (content.truth) {
     scale = compare(f, *content.truth, content.trajectory).truth_sd;
-    panel.lines.push_back({.label = "error of the mean", .x = f.times,
+    panel.lines.push_back({.label = "error of the mean",
+                           .x = f.times,
                            .y = relative_error(f, *content.truth, content.trajectory, scale),
                            .ink = Ink::second});
-    figure.caption = "Root mean square over the variables, each divided by its standard deviation in the "
-                     "truth. A forecast that knows itself has the two curves together.";
+    figure.caption =
+        "Root mean square over the variables, each divided by its standard deviation in the "
+        "truth. A forecast that knows itself has the two curves together.";
   } else {
     panel.y_label = "relative to the data's rms";
     figure.title = "Spread grows with time";
-    figure.caption = "Root mean square over the variables, each divided by its root mean square in the data.";
+    figure.caption =
+        "Root mean square over the variables, each divided by its root mean square in the data.";
   }
   panel.lines.push_back({.label = "spread (sd)", .x = f.times, .y = relative_spread(f, scale)});
   if (content.truth)
     panel.lines.push_back({.label = "0.4: limit of the valid prediction time",
-                           .x = {f.times.front(), f.times.back()}, .y = {0.4, 0.4},
-                           .ink = Ink::muted, .dashed = true, .width = 1.2});
+                           .x = {f.times.front(), f.times.back()},
+                           .y = {0.4, 0.4},
+                           .ink = Ink::muted,
+                           .dashed = true,
+                           .width = 1.2});
   figure.panels.push_back(std::move(panel));
   return figure;
 }
@@ -197,18 +220,20 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
 Section blow_up_section(const Forecast& f, const std::vector<Mark>& marks) {
   Section section{"blow-ups", "Blow-ups"};
   if (f.discarded == 0) {
-    section.parts.push_back(Prose{fmt::format("None of the {} trajectories blew up.", counted(f.kept))});
+    section.parts.push_back(
+        Prose{fmt::format("None of the {} trajectories blew up.", counted(f.kept))});
     return section;
   }
-  section.parts.push_back(Prose{fmt::format(
-      "{} blew up ({:.1f} % of what was tried), the first at t = {:.3g}. {} count.",
-      plural(f.discarded, "trajectory", "trajectories"), 100 * f.discard_probability,
-      *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end()),
-      plural(f.kept, "trajectory", "trajectories"))});
+  section.parts.push_back(Prose{
+      fmt::format("{} blew up ({:.1f} % of what was tried), the first at t = {:.3g}. {} count.",
+                  plural(f.discarded, "trajectory", "trajectories"), 100 * f.discard_probability,
+                  *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end()),
+                  plural(f.kept, "trajectory", "trajectories"))});
   std::vector<double> gone;
   for (const double alive : f.alive) gone.push_back(100 * (1 - alive));
   Panel panel{.x_label = "time t", .y_label = "blown up (%)", .marks = marks};
-  panel.lines.push_back({.label = "blown up by that time", .x = f.times, .y = gone, .ink = Ink::second});
+  panel.lines.push_back(
+      {.label = "blown up by that time", .x = f.times, .y = gone, .ink = Ink::second});
   section.parts.push_back(Figure{.id = "blow-up-share",
                                  .title = "Share of all trajectories tried that have blown up",
                                  .panels = {panel},
@@ -245,7 +270,8 @@ Section score_section(const Forecast& f, const ForecastPageContent& content, con
   }
   Panel levels{.x_label = "nominal level", .y_label = "share of times inside the band"};
   levels.y_range = {-0.02, 1.02};
-  levels.lines.push_back({.label = "ideal", .x = {0, 1}, .y = {0, 1}, .ink = Ink::muted, .dashed = true});
+  levels.lines.push_back(
+      {.label = "ideal", .x = {0, 1}, .y = {0, 1}, .ink = Ink::muted, .dashed = true});
   const bool few = c.variables.size() <= kInks.size();
   std::vector<double> mean(c.levels.size());
   Index counted_variables = 0;
@@ -261,7 +287,9 @@ Section score_section(const Forecast& f, const ForecastPageContent& content, con
     levels.lines.push_back(std::move(line));
   }
   for (double& m : mean) m /= static_cast<double>(counted_variables);
-  if (!few) levels.lines.push_back({.label = "mean over the variables", .x = c.levels, .y = mean, .width = 2});
+  if (!few)
+    levels.lines.push_back(
+        {.label = "mean over the variables", .x = c.levels, .y = mean, .width = 2});
   section.parts.push_back(Figure{
       .id = "coverage",
       .title = "Coverage against nominal level",
@@ -270,20 +298,26 @@ Section score_section(const Forecast& f, const ForecastPageContent& content, con
       .panels = {levels},
       .panel_height = 300});
 
-  Figure pit{.id = "pit",
-             .title = "Where the truth falls in the forecast (PIT)",
-             .caption = "Flat for a calibrated forecast; heaped at the ends where bands are too narrow, in the "
-                        "middle where they are too wide.",
-             .panel_height = 160,
-             .columns = few ? static_cast<int>(c.variables.size()) : 4};
+  Figure pit{
+      .id = "pit",
+      .title = "Where the truth falls in the forecast (PIT)",
+      .caption =
+          "Flat for a calibrated forecast; heaped at the ends where bands are too narrow, in the "
+          "middle where they are too wide.",
+      .panel_height = 160,
+      .columns = few ? static_cast<int>(c.variables.size()) : 4};
   const auto bins = c.edges.size() - 1;
   for (std::size_t i = 0; i < c.variables.size(); ++i) {
     if (c.points[i] == 0) continue;
-    Panel panel{.title = c.variables[i], .x_label = "forecast probability below the truth", .y_label = "share of times"};
+    Panel panel{.title = c.variables[i],
+                .x_label = "forecast probability below the truth",
+                .y_label = "share of times"};
     panel.bars.push_back({"share of times", c.edges, column(c.pit, static_cast<Index>(i))});
-    panel.lines.push_back({.label = "calibrated", .x = {0, 1},
+    panel.lines.push_back({.label = "calibrated",
+                           .x = {0, 1},
                            .y = {1.0 / static_cast<double>(bins), 1.0 / static_cast<double>(bins)},
-                           .ink = Ink::second, .dashed = true});
+                           .ink = Ink::second,
+                           .dashed = true});
     pit.panels.push_back(std::move(panel));
     pit.names.push_back(c.variables[i]);
   }
@@ -307,7 +341,8 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   std::optional<TruthCurve> truth;
   std::optional<Scores> scores;
   if (content.truth) {
-    scores = score(f, *content.truth, {.lyapunov = content.lyapunov, .trajectory = content.trajectory});
+    scores =
+        score(f, *content.truth, {.lyapunov = content.lyapunov, .trajectory = content.trajectory});
     truth = truth_curve(f, *content.truth, content.trajectory);
   }
   std::vector<Mark> marks;
@@ -323,21 +358,26 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
     summary.parts.push_back(Notice{"Not to be trusted: " + f.reason + "."});
   Tiles tiles;
   if (scores) {
-    tiles.tiles.push_back({percent(scores->coverage.all), fmt::format("truth inside the {:g} % band", 100 * f.level),
+    tiles.tiles.push_back({percent(scores->coverage.all),
+                           fmt::format("truth inside the {:g} % band", 100 * f.level),
                            "all variables and times"});
     const bool throughout = scores->vpt_time >= scores->until - scores->from;
-    tiles.tiles.push_back(
-        {scores->vpt_lyapunov_times ? fmt::format("{:.2f}", *scores->vpt_lyapunov_times)
-                                    : fmt::format("{:.3g}", scores->vpt_time),
-         scores->vpt_lyapunov_times ? "Lyapunov times valid" : "time units valid",
-         throughout ? "the whole forecast: error of the mean below 0.4 sd"
-                    : "until the error of the mean passes 0.4 sd"});
+    tiles.tiles.push_back({scores->vpt_lyapunov_times
+                               ? fmt::format("{:.2f}", *scores->vpt_lyapunov_times)
+                               : fmt::format("{:.3g}", scores->vpt_time),
+                           scores->vpt_lyapunov_times ? "Lyapunov times valid" : "time units valid",
+                           throughout ? "the whole forecast: error of the mean below 0.4 sd"
+                                      : "until the error of the mean passes 0.4 sd"});
   }
-  tiles.tiles.push_back({counted(f.kept), "trajectories count",
-                         f.discarded > 0 ? fmt::format("{} blew up", counted(f.discarded)) : "none blew up"});
-  tiles.tiles.push_back({fmt::format("{:.6g}", f.times.back() - f.times.front()), "time units ahead",
-                         content.lyapunov ? fmt::format("{:.1f} Lyapunov times", (f.times.back() - f.times.front()) * *content.lyapunov)
-                                          : plural(static_cast<long>(f.times.size()) - 1, "output time", "output times")});
+  tiles.tiles.push_back(
+      {counted(f.kept), "trajectories count",
+       f.discarded > 0 ? fmt::format("{} blew up", counted(f.discarded)) : "none blew up"});
+  tiles.tiles.push_back(
+      {fmt::format("{:.6g}", f.times.back() - f.times.front()), "time units ahead",
+       content.lyapunov
+           ? fmt::format("{:.1f} Lyapunov times",
+                         (f.times.back() - f.times.front()) * *content.lyapunov)
+           : plural(static_cast<long>(f.times.size()) - 1, "output time", "output times")});
   summary.parts.push_back(std::move(tiles));
   page.sections.push_back(std::move(summary));
 
@@ -379,7 +419,8 @@ struct DerivativeFit {
 };
 
 DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Model& model,
-                             const DropoutPosterior& posterior, const FitOptions& options, long most) {
+                             const DropoutPosterior& posterior, const FitOptions& options,
+                             long most) {
   DerivativeFit fit;
   if (t.rows() < 2) return fit;
   Dataset one{data.variables, {t}};
@@ -412,7 +453,8 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
   page.subtitle = fmt::format("Learnt from {} in {}.", plural(model.training.rows, "row", "rows"),
                               plural(model.training.trajectories, "trajectory", "trajectories"));
   Section summary{"summary", "Summary"};
-  if (!fit.summary.trusted) summary.parts.push_back(Notice{"Not to be trusted: " + fit.summary.reason + "."});
+  if (!fit.summary.trusted)
+    summary.parts.push_back(Notice{"Not to be trusted: " + fit.summary.reason + "."});
   summary.parts.push_back(observed_facts(model));
   page.sections.push_back(std::move(summary));
   page.sections.push_back(equation_section(model));
@@ -424,12 +466,19 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
     fits.push_back(derivative_fit(data, data.trajectories[k], model, posterior, options,
                                   std::max(50L, kMaxDerivatives / static_cast<long>(shown))));
   Section derivatives{"derivatives", "Derivatives: estimate against model"};
-  Figure along{.id = "derivatives-in-time", .title = "du/dt along the data", .names = names, .panel_height = 180};
-  Figure across{.id = "derivatives-scatter", .title = "Estimate against model",
-                .caption = "On the diagonal the model agrees with the estimate.", .names = names,
+  Figure along{.id = "derivatives-in-time",
+               .title = "du/dt along the data",
+               .names = names,
+               .panel_height = 180};
+  Figure across{.id = "derivatives-scatter",
+                .title = "Estimate against model",
+                .caption = "On the diagonal the model agrees with the estimate.",
+                .names = names,
                 .panel_height = names.size() == 1 ? 320.0 : 190.0,
                 .columns = static_cast<int>(std::min<std::size_t>(3, names.size()))};
-  Table residuals{.caption = "Residual: estimate less model's mean", .header = {"", "rms of du/dt", "rms residual", "mean sd of the model"}, .rows = {}};
+  Table residuals{.caption = "Residual: estimate less model's mean",
+                  .header = {"", "rms of du/dt", "rms residual", "mean sd of the model"},
+                  .rows = {}};
   for (std::size_t v = 0; v < names.size(); ++v) {
     const auto i = static_cast<Index>(v);
     Panel time{.x_label = "time t", .y_label = "d" + names[v] + "/dt"};
@@ -438,10 +487,16 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
     double square = 0, residual = 0, spread = 0, count = 0;
     for (const DerivativeFit& d : fits) {
       if (d.times.empty()) continue;
-      std::vector<double> lower = column(d.mean - 2 * d.sd, i), upper = column(d.mean + 2 * d.sd, i);
+      std::vector<double> lower = column(d.mean - 2 * d.sd, i),
+                          upper = column(d.mean + 2 * d.sd, i);
       time.bands.push_back({"model ± 2 sd", d.times, std::move(lower), std::move(upper)});
-      time.lines.push_back({.label = "estimate", .x = d.times, .y = column(d.estimate, i), .ink = Ink::truth, .width = 1.2});
-      time.lines.push_back({.label = "model's mean", .x = d.times, .y = column(d.mean, i), .width = 2});
+      time.lines.push_back({.label = "estimate",
+                            .x = d.times,
+                            .y = column(d.estimate, i),
+                            .ink = Ink::truth,
+                            .width = 1.2});
+      time.lines.push_back(
+          {.label = "model's mean", .x = d.times, .y = column(d.mean, i), .width = 2});
       for (Index r = 0; r < d.mean.rows(); ++r) {
         const double estimate = d.estimate(r, i), mean = d.mean(r, i);
         cloud.emplace_back(mean, estimate);
@@ -461,16 +516,20 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
       lo = std::min({lo, cloud[k].first});
       hi = std::max({hi, cloud[k].first});
     }
-    plane.lines.push_back({.label = "equal", .x = {lo, hi}, .y = {lo, hi}, .ink = Ink::second, .dashed = true});
+    plane.lines.push_back(
+        {.label = "equal", .x = {lo, hi}, .y = {lo, hi}, .ink = Ink::second, .dashed = true});
     plane.lines.push_back(std::move(dots));
     along.panels.push_back(std::move(time));
     across.panels.push_back(std::move(plane));
     if (count > 0)
-      residuals.rows.push_back({{"d" + names[v] + "/dt"}, number_cell(std::sqrt(square / count)),
-                                number_cell(std::sqrt(residual / count)), number_cell(spread / count)});
+      residuals.rows.push_back({{"d" + names[v] + "/dt"},
+                                number_cell(std::sqrt(square / count)),
+                                number_cell(std::sqrt(residual / count)),
+                                number_cell(spread / count)});
   }
-  along.caption = "Differences of neighbouring rows, and the model at the same states. "
-                  "The band is the spread of the draws, not the error of the estimate.";
+  along.caption =
+      "Differences of neighbouring rows, and the model at the same states. "
+      "The band is the spread of the draws, not the error of the estimate.";
   if (!residuals.rows.empty()) {
     derivatives.parts.push_back(std::move(residuals));
     derivatives.parts.push_back(std::move(along));
@@ -481,19 +540,25 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
   Section observed{"observed", "What was observed"};
   const long stride = std::max(1L, (data.rows() + kMaxRows - 1) / kMaxRows);
   if (data.trajectories.size() > shown)
-    observed.parts.push_back(Prose{fmt::format("The first {} of {} trajectories are shown.", shown,
-                                               counted(static_cast<long>(data.trajectories.size())))});
-  Figure series{.id = "data", .title = "The data", .names = names,
+    observed.parts.push_back(
+        Prose{fmt::format("The first {} of {} trajectories are shown.", shown,
+                          counted(static_cast<long>(data.trajectories.size())))});
+  Figure series{.id = "data",
+                .title = "The data",
+                .names = names,
                 .panel_height = names.size() == 1 ? 320.0 : 160.0};
-  if (stride > 1) series.csv_note = fmt::format("The page holds every {}th row of the data.", stride);
+  if (stride > 1)
+    series.csv_note = fmt::format("The page holds every {}th row of the data.", stride);
   Attractor attractor{.id = "attractor", .title = "The data in state space", .variables = names};
   std::vector<Trajectory> kept;
   for (std::size_t k = 0; k < shown; ++k) kept.push_back(every(data.trajectories[k], stride));
-  for (const Trajectory& t : kept) attractor.curves.push_back({"observed", Ink::forecast, t.times, t.states});
+  for (const Trajectory& t : kept)
+    attractor.curves.push_back({"observed", Ink::forecast, t.times, t.states});
   for (std::size_t v = 0; v < names.size(); ++v) {
     Panel panel{.x_label = "time t", .y_label = names[v]};
     for (const Trajectory& t : kept)
-      panel.lines.push_back({.label = "observed", .x = t.times, .y = column(t.states, static_cast<Index>(v))});
+      panel.lines.push_back(
+          {.label = "observed", .x = t.times, .y = column(t.states, static_cast<Index>(v))});
     series.panels.push_back(std::move(panel));
   }
   observed.parts.push_back(std::move(series));

@@ -29,8 +29,10 @@ struct ForecastPageContent {
 };
 
 /// A forecast: what was observed, equations, every variable with band, samples and truth, growth of
-/// spread and error, blow-ups, calibration. Throws Error (data) where the truth does not match, as score().
-Page forecast_page(const Model& model, const Forecast& forecast, const ForecastPageContent& content);
+/// spread and error, blow-ups, calibration. Throws Error (data) where the truth does not match, as
+/// score().
+Page forecast_page(const Model& model, const Forecast& forecast,
+                   const ForecastPageContent& content);
 
 struct FitPageContent {
   std::string title = {};  ///< empty: "Model of x, y, z"

@@ -281,6 +281,10 @@ Ticks make_log_ticks(const Range& range, int most) {
         ticks.labels.push_back(
             tick_label(digit, static_cast<int>(decade), decade < -3 || decade >= 6));
       }
+    if (ticks.values.size() < 2) {  // so narrow that the axis is nearly linear
+      ticks = make_ticks({std::pow(10.0, range.lo), std::pow(10.0, range.hi)}, most);
+      for (double& value : ticks.values) value = std::log10(value);
+    }
     return ticks;
   }
   std::int64_t every = 1;

@@ -30,8 +30,7 @@ Comparison compare(const Forecast& forecast, const Dataset& truth, const std::st
   for (std::size_t i = 1; i < forecast.times.size(); ++i) {
     const double time = forecast.times[i], spacing = time - forecast.times[i - 1];
     tolerance = std::min(1e-3 * spacing, 1e-6 * spacing + 8e-16 * std::abs(time));
-    while (j + 1 < t.times.size() &&
-           std::abs(t.times[j + 1] - time) <= std::abs(t.times[j] - time))
+    while (j + 1 < t.times.size() && std::abs(t.times[j + 1] - time) <= std::abs(t.times[j] - time))
       ++j;
     if (std::abs(t.times[j] - time) <= tolerance)
       pairs.emplace_back(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
@@ -42,7 +41,8 @@ Comparison compare(const Forecast& forecast, const Dataset& truth, const std::st
                 "Forecast at the truth's own times with --at FILE, or give both the same --step."});
   const double last = forecast.times[static_cast<std::size_t>(pairs.back().first)];
   if (truth.certified_until && last > *truth.certified_until + tolerance)
-    throw_data({truth.source, fmt::format("data certified until t = {} only", *truth.certified_until),
+    throw_data({truth.source,
+                fmt::format("data certified until t = {} only", *truth.certified_until),
                 fmt::format("a certified solution up to t = {}", last),
                 "Beyond that time the numbers are not the solution: forecast a shorter time."});
 

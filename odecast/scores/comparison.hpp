@@ -7,8 +7,8 @@
 
 namespace odecast {
 
-/// A forecast and the truth at the times both have. The forecast's start is left out: it is given, not
-/// forecast.
+/// A forecast and the truth at the times both have. The forecast's start is left out: it is given,
+/// not forecast.
 struct Comparison {
   std::vector<Eigen::Index> rows;  ///< of the forecast
   Matrix truth;                    ///< a row for each, the variables in the order of the forecast
@@ -20,8 +20,8 @@ struct Comparison {
   Eigen::Index points() const { return truth.rows(); }
 };
 
-/// `trajectory` is the id of the truth's trajectory; empty: the last. Throws Error (data) when variables
-/// or times do not match, or when the truth is not certified as far as the forecast goes.
+/// `trajectory` is the id of the truth's trajectory; empty: the last. Throws Error (data) when
+/// variables or times do not match, or when the truth is not certified as far as the forecast goes.
 Comparison compare(const Forecast& forecast, const Dataset& truth, const std::string& trajectory);
 
 }  // namespace odecast

@@ -90,6 +90,10 @@ std::vector<double> heights(const std::string& path) {
   std::vector<double> numbers;
   std::string word;
   for (const char c : path + " ") {
+    if (c == '-' && !word.empty()) {  // compact paths have no space before a sign
+      numbers.push_back(parse_number(word).value());
+      word.clear();
+    }
     if (std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == '-') {
       word += c;
     } else if (!word.empty()) {
@@ -319,11 +323,11 @@ TEST(SvgTest, LogarithmicAxisHasPowersOfTen) {
   expect_sound(svg);
   EXPECT_EQ(tick_labels(svg, "y"), (std::vector<std::string>{"1e\u22124", "1e\u22123", "1e\u22122", "1e\u22121", "1e0", "1e1"}));
   const auto y = heights(curves(svg)[0]);
-  ASSERT_EQ(y.size(), 4u);  // two straight parts
-  EXPECT_NEAR((y[0] - y[1]) / 49, (y[2] - y[3]) / 49, 0.01);
+  ASSERT_LE(y.size(), 8u);  // straight but for the break
+  EXPECT_NEAR(y.front() - y.back(), 300 / 1.1, 0.1);  // the range and 5 % on both sides
   panel.lines[0].y.assign(101, 3.0);
   panel.lines[0].y[3] = 4;
-  EXPECT_GE(tick_labels(draw_svg({panel}), "y").size(), 1u);
+  EXPECT_GE(tick_labels(draw_svg({panel}), "y").size(), 2u);
 }
 
 TEST(SvgTest, BarsStandOnZeroAndPointsAreDots) {

@@ -30,7 +30,8 @@ Example example(int rows, double spread) {
     for (int v = 0; v < 2; ++v) {
       e.forecast.mean(i, v) = std::sin(0.1 * i + v);
       e.forecast.sd(i, v) = 2 + v;
-      e.truth.trajectories[0].states(i, 1 - v) = e.forecast.mean(i, v) + spread * (2 + v) * stream.normal();
+      e.truth.trajectories[0].states(i, 1 - v) =
+          e.forecast.mean(i, v) + spread * (2 + v) * stream.normal();
     }
   }
   e.forecast.lower = e.forecast.mean - normal_quantile(0.975) * e.forecast.sd;
@@ -47,7 +48,8 @@ TEST(CalibrationTest, ACalibratedForecastCoversWhatItSaysAndHasAFlatPit) {
     EXPECT_EQ(c.points[static_cast<std::size_t>(v)], points);
     for (std::size_t l = 0; l < c.levels.size(); ++l) {
       const double p = c.levels[l];  // binomial: five standard errors
-      EXPECT_NEAR(c.coverage(static_cast<Eigen::Index>(l), v), p, 5 * std::sqrt(p * (1 - p) / points));
+      EXPECT_NEAR(c.coverage(static_cast<Eigen::Index>(l), v), p,
+                  5 * std::sqrt(p * (1 - p) / points));
     }
     for (Eigen::Index b = 0; b < c.pit.rows(); ++b)
       EXPECT_NEAR(c.pit(b, v), 0.05, 5 * std::sqrt(0.05 * 0.95 / points));

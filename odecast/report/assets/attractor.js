@@ -241,7 +241,8 @@ odecast.makeAttractor = (root, attractor, columns, headers) => {
           const at = onScreen(point), rank = k === 2 ? -at[0] : at[1];
           if (!best || rank > best.rank) best = {at, rank};
         }
-      labels[k].style.left = `${Math.min(88, Math.max(12, best.at[0]))}%`;
+      const half = labels[k].offsetWidth / 2 + 2;
+      labels[k].style.left = `${Math.min(width - half, Math.max(half, best.at[0] / 100 * width))}px`;
       labels[k].style.top = `${Math.min(96, Math.max(4, best.at[1]))}%`;
     });
   };
