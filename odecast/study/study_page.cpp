@@ -17,10 +17,10 @@ Section claims_section(const std::vector<Claim>& claims) {
   Table table{.caption = "A verdict needs two standard errors. Values are mean ± standard error over seeds, in the "
                          "exact reading over starts where the statistic is a mean over starts. The yardstick is the "
                          "same statistic for the constant band, mean ± 1.96 sd of the attractor.",
-              .header = {"Claim", "Statistic", "Holds if", "paper", "released", "exact", "Yardstick", "Verdict"},
+              .header = {"Claim, and the statistic that decides it", "paper", "released", "exact", "yardstick", "verdict"},
               .rows = {}};
   for (const Claim& c : claims) {
-    std::vector<Cell> row = {{c.claim}, {c.statistic}, {c.rule}};
+    std::vector<Cell> row = {{fmt::format("{} — {}; holds if {}.", c.claim, c.statistic, c.rule)}};
     for (const ReadingResult& r : c.readings)
       row.push_back(r.estimate ? Cell{rounded(*r.estimate), CellKind::number} : Cell{"–", CellKind::number});
     row.push_back(c.yardstick ? number_cell(*c.yardstick) : Cell{});
