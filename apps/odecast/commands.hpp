@@ -24,6 +24,7 @@ Command predict_command();
 Command split_command();
 Command plot_command();
 Command systems_command();
+Command lyapunov_command();
 Command reproduce_command();
 
 // What commands share.
