@@ -52,8 +52,12 @@ FitOptions read_options(const Arguments& a) {
     o.layers.push_back(static_cast<int>(units));
   }
   o.activation = *activation_from_name(a.text("--activation"));
-  o.derivative.noise_factor = a.number("--noise-factor");
-  o.derivative.noise_order = a.number("--noise-order");
+  o.derivative.method = *derivative_from_name(a.text("--derivative"));
+  o.derivative.forward.noise_factor = a.number("--noise-factor");
+  o.derivative.forward.noise_order = a.number("--noise-order");
+  if (a.given("--noise")) o.derivative.noise = to_vector(a.numbers("--noise"));
+  if (a.given("--gap")) o.derivative.gap = a.number("--gap");
+  o.select_terms = a.text("--terms") == "select";
   o.trainer = a.text("--trainer") == "exact" ? Trainer::exact
               : a.text("--trainer") == "adam" ? Trainer::adam
               : a.text("--trainer") == "sgd"  ? Trainer::sgd
@@ -73,6 +77,8 @@ FitOptions read_options(const Arguments& a) {
   needs(a, {"--degree"}, !general || o.activation == Activation::power,
         "no --layers, or --activation power");
   const bool exact = o.trainer == Trainer::exact || (o.trainer == Trainer::automatic && !general);
+  needs(a, {"--noise-factor", "--noise-order"}, o.derivative.method == DerivativeMethod::forward,
+        "--derivative forward");
   needs(a, {"--starts", "--max-iterations"}, exact, "--trainer exact");
   needs(a, {"--batches", "--schedule", "--noise-samples", "--masks", "--mask-per"}, !exact,
         "--trainer adam or sgd");
@@ -118,6 +124,7 @@ int run(const Arguments& a) {
         {"rows", record.rows},
         {"trajectories", record.trajectories},
         {"variables", result.model.variables},
+        {"derivative", record.derivative},
         {"iterations", record.iterations},
         {"seconds", result.summary.seconds},
         {"seed", record.seed}};
@@ -162,9 +169,12 @@ Command fit_command() {
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
       {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
       {"--scale", "WHAT", "standardise variables inside, or not (the paper's setting)", "standard", 0, {"standard", "none"}},
-      {"--derivative", "HOW", "how derivatives are taken from the data", "forward", 0, {"forward"}},
-      {"--noise-factor", "C", "their error is taken as C·h^M (paper: h²), in model units", fmt::format("{}", kDefaults.derivative.noise_factor)},
-      {"--noise-order", "M", "the M of that", fmt::format("{}", kDefaults.derivative.noise_order)},
+      {"--derivative", "HOW", "how derivatives are taken from the data: forward (the paper);\ncentral2 … central8 for clean data; savgol, spline smooth;\nweak integrates instead", "forward", 0, {"forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak"}},
+      {"--noise", "S,…", "sd of the observation noise, one or one per variable, in the\nunits of the data (default: estimated)", ""},
+      {"--gap", "T", "a longer spacing is a gap that nothing crosses (default: 30\ntimes the usual spacing of the trajectory)", ""},
+      {"--terms", "WHICH", "select: only terms that the data support; needs --dropout 0", "all", 0, {"all", "select"}},
+      {"--noise-factor", "C", "error of forward derivatives: C·h^M (paper: h²), in model units", fmt::format("{}", kDefaults.derivative.forward.noise_factor)},
+      {"--noise-order", "M", "the M of that", fmt::format("{}", kDefaults.derivative.forward.noise_order)},
       {"--layers", "A,B,…", "a general network with these hidden layers instead of the\npolynomial kernel; no equations, same forecasts", ""},
       {"--activation", "NAME", "of those layers", "tanh", 0, {"identity", "power", "tanh", "sigmoid", "relu", "sin"}},
       {"--trainer", "NAME", "exact: L-BFGS on the exact objective, for polynomial kernels;\nadam, sgd: the paper's schedule; auto: exact, or adam with\n--layers", "auto", 0, {"auto", "exact", "adam", "sgd"}},
