@@ -39,6 +39,18 @@ std::vector<std::string> split(const std::string& text, char separator) {
   }
 }
 
+/// The word as a shell reads it back.
+std::string quoted(const std::string& word) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_./,=:@%+").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
 std::string usage_line(const Command& c) {
   std::string line = "odecast " + c.name;
   for (const Positional& p : c.positionals)
@@ -58,7 +70,8 @@ std::optional<std::string> nearest(const std::string& word, const std::vector<st
 }
 
 Arguments::Arguments(const Command& command, const std::vector<std::string>& words)
-    : command_(&command) {
+    : command_(&command), command_line_("odecast " + command.name) {
+  for (const std::string& word : words) command_line_ += " " + quoted(word);
   bool only_positionals = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];

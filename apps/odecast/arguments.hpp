@@ -59,12 +59,15 @@ class Arguments {
   std::vector<std::filesystem::path> paths(std::size_t first) const {
     return {positionals_.begin() + static_cast<std::ptrdiff_t>(first), positionals_.end()};
   }
+  /// The command as it was given, quoted for a shell.
+  const std::string& command_line() const { return command_line_; }
   bool json() const { return given("--json"); }
   bool quiet() const { return given("--quiet"); }
 
  private:
   const Option& declared(std::string_view option) const;
   const Command* command_;
+  std::string command_line_;
   std::vector<std::string> positionals_;
   std::vector<std::pair<std::string, std::string>> given_;
 };

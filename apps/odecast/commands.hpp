@@ -8,6 +8,7 @@
 #include "odecast/core/observer.hpp"
 #include "odecast/core/matrix.hpp"
 #include "odecast/observations/reading.hpp"
+#include "odecast/report/results.hpp"
 
 namespace odecast::cli {
 
@@ -24,6 +25,7 @@ Command predict_command();
 Command split_command();
 Command plot_command();
 Command systems_command();
+Command lyapunov_command();
 Command reproduce_command();
 
 // What commands share.
@@ -45,9 +47,18 @@ Observer progress(const Arguments& arguments);
 void check_output(const std::filesystem::path& output,
                   const std::vector<std::filesystem::path>& inputs);
 
+/// Throws when two outputs are the same file.
+void check_two_outputs(const std::string& option, const std::string& output,
+                       const std::string& other_option, const std::string& other);
+
 /// Throws when one of the options is given although `condition` does not hold: it would do nothing.
 void needs(const Arguments& arguments, std::initializer_list<const char*> options, bool condition,
            const std::string& what);
+
+/// --report: the page to write
+Option report_option();
+/// Command, settings and versions, for a page.
+Origin origin(const Arguments& arguments);
 
 Vector to_vector(const std::vector<double>& values);
 

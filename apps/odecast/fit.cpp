@@ -1,14 +1,18 @@
 #include "odecast/posterior/fit.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
+#include "odecast/report/results.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -50,8 +54,12 @@ FitOptions read_options(const Arguments& a) {
     o.layers.push_back(static_cast<int>(units));
   }
   o.activation = *activation_from_name(a.text("--activation"));
-  o.derivative.noise_factor = a.number("--noise-factor");
-  o.derivative.noise_order = a.number("--noise-order");
+  o.derivative.method = *derivative_from_name(a.text("--derivative"));
+  o.derivative.forward.noise_factor = a.number("--noise-factor");
+  o.derivative.forward.noise_order = a.number("--noise-order");
+  if (a.given("--noise")) o.derivative.noise = to_vector(a.numbers("--noise"));
+  if (a.given("--gap")) o.derivative.gap = a.number("--gap");
+  o.select_terms = a.text("--terms") == "select";
   o.trainer = a.text("--trainer") == "exact" ? Trainer::exact
               : a.text("--trainer") == "adam" ? Trainer::adam
               : a.text("--trainer") == "sgd"  ? Trainer::sgd
@@ -71,6 +79,8 @@ FitOptions read_options(const Arguments& a) {
   needs(a, {"--degree"}, !general || o.activation == Activation::power,
         "no --layers, or --activation power");
   const bool exact = o.trainer == Trainer::exact || (o.trainer == Trainer::automatic && !general);
+  needs(a, {"--noise-factor", "--noise-order"}, o.derivative.method == DerivativeMethod::forward,
+        "--derivative forward");
   needs(a, {"--starts", "--max-iterations"}, exact, "--trainer exact");
   needs(a, {"--batches", "--schedule", "--noise-samples", "--masks", "--mask-per"}, !exact,
         "--trainer adam or sgd");
@@ -82,22 +92,41 @@ int run(const Arguments& a) {
   const std::string output = a.text("--output");
   const auto inputs = a.paths(0);
   check_output(output, inputs);
+  const std::string report = a.text("--report");
+  if (a.given("--report")) {
+    check_two_outputs("--output", output, "--report", report);
+    check_output(report, inputs);
+  }
+  needs(a, {"--title"}, a.given("--report"), "--report");
   Fit result;
   Table table;
+  std::optional<Dataset> data;  // where a page shows it, or the trainer needs it
   {
     const Observer observer = progress(a);
-    if (trains_exactly(options)) {
+    std::error_code ignored;
+    // Files are gone through row by row; a pipe can be read only once.
+    const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
+      return std::filesystem::is_regular_file(path, ignored);
+    });
+    if (trains_exactly(options) && again) {
       const ObservationSource source = source_of_files(inputs, reading(a));
       result = fit_exact(source, options, observer);
       table = *source.table;
     } else {
-      result = fit(read_observations(inputs, reading(a), &table), options, observer);
+      result = fit(data.emplace(read_observations(inputs, reading(a), &table)), options, observer);
     }
   }
   say_reading(a, table);
+  if (!table.inputs.empty())
+    warn(a, fmt::format("inputs {} are read and not used: the model is autonomous", fmt::join(table.inputs, ", ")));
   const FitSummary& summary = result.summary;
   const bool good = summary.usable;
   if (good) save_model(result.model, output);
+  const bool with_page = good && a.given("--report");
+  if (with_page) {
+    if (!data) data = read_observations(inputs, reading(a));
+    write_file(report, render_page(fit_page(*data, result, options, {a.text("--title"), origin(a)})));
+  }
 
   const auto& record = result.model.training;
   if (a.json()) {
@@ -108,6 +137,7 @@ int run(const Arguments& a) {
         {"rows", record.rows},
         {"trajectories", record.trajectories},
         {"variables", result.model.variables},
+        {"derivative", record.derivative},
         {"iterations", record.iterations},
         {"seconds", result.summary.seconds},
         {"seed", record.seed}};
@@ -118,6 +148,7 @@ int run(const Arguments& a) {
       j["seeds"] = summary.seeds;
     }
     if (good) j["output"] = output;
+    if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
   } else if (good) {
     say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.3g} s: {}.", record.rows,
@@ -133,6 +164,7 @@ int run(const Arguments& a) {
     if (!result.model.last_trajectory.empty())
       say(a, "Forecasts continue trajectory '" + result.model.last_trajectory + "'.");
     say(a, "Model written to " + output);
+    if (with_page) say(a, "Page written to " + report);
   }
   if (summary.trusted) return kDone;
   complain("training: " + summary.reason +
@@ -150,9 +182,12 @@ Command fit_command() {
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
       {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
       {"--scale", "WHAT", "standardise variables inside, or not (the paper's setting)", "standard", 0, {"standard", "none"}},
-      {"--derivative", "HOW", "how derivatives are taken from the data", "forward", 0, {"forward"}},
-      {"--noise-factor", "C", "their error is taken as C·h^M (paper: h²), in model units", fmt::format("{}", kDefaults.derivative.noise_factor)},
-      {"--noise-order", "M", "the M of that", fmt::format("{}", kDefaults.derivative.noise_order)},
+      {"--derivative", "HOW", "how derivatives are taken from the data: forward (the paper);\ncentral2 … central8 for clean data; savgol, spline smooth;\nweak integrates instead", "forward", 0, {"forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak"}},
+      {"--noise", "S,…", "sd of the observation noise, one or one per variable, in the\nunits of the data (default: estimated)", ""},
+      {"--gap", "T", "a longer spacing is a gap that nothing crosses (default: 30\ntimes the usual spacing of the trajectory)", ""},
+      {"--terms", "WHICH", "select: only terms that the data support; needs --dropout 0", "all", 0, {"all", "select"}},
+      {"--noise-factor", "C", "error of forward derivatives: C·h^M (paper: h²), in model units", fmt::format("{}", kDefaults.derivative.forward.noise_factor)},
+      {"--noise-order", "M", "the M of that", fmt::format("{}", kDefaults.derivative.forward.noise_order)},
       {"--layers", "A,B,…", "a general network with these hidden layers instead of the\npolynomial kernel; no equations, same forecasts", ""},
       {"--activation", "NAME", "of those layers", "tanh", 0, {"identity", "power", "tanh", "sigmoid", "relu", "sin"}},
       {"--trainer", "NAME", "exact: L-BFGS on the exact objective, for polynomial kernels;\nadam, sgd: the paper's schedule; auto: exact, or adam with\n--layers", "auto", 0, {"auto", "exact", "adam", "sgd"}},
@@ -167,6 +202,8 @@ Command fit_command() {
   for (Option& o : reading_options()) options.push_back(o);
   options.push_back(seed_option());
   options.push_back(threads_option());
+  options.push_back(report_option());
+  options.push_back({"--title", "TEXT", "title of the page", ""});
   options.push_back({"--output", "FILE", "model to write", "model.json", 'o'});
   return {"fit",
           "learn a model from observed trajectories",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
@@ -11,11 +12,30 @@
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/posterior/model_file.hpp"
+#include "odecast/report/results.hpp"
+#include "odecast/systems/catalogue.hpp"
 
 namespace odecast::cli {
 namespace {
 
 const ForecastOptions kDefaults;
+constexpr int kPageSamples = 5;
+
+/// The largest Lyapunov exponent, where it is known and positive.
+std::optional<double> exponent(const Arguments& a) {
+  if (a.given("--lyapunov") && a.given("--system"))
+    throw_usage({"option --lyapunov", "--system beside it", "one of them", "Remove one."});
+  if (a.given("--lyapunov")) {
+    const double given = a.number("--lyapunov");
+    if (!(given > 0) || !std::isfinite(given))
+      throw_usage({"--lyapunov", fmt::format("{}", given), "a number > 0",
+                   "Lyapunov times exist for chaotic systems only."});
+    return given;
+  }
+  if (!a.given("--system")) return std::nullopt;
+  const auto known = find_system(a.text("--system")).lyapunov;
+  return known && *known > 0 ? known : std::nullopt;
+}
 
 ForecastOptions read_options(const Arguments& a) {
   ForecastOptions o;
@@ -46,6 +66,15 @@ ForecastOptions read_options(const Arguments& a) {
   return o;
 }
 
+/// The trajectory of a file that belongs to the forecast: the one asked for; by default the one that the
+/// model continues, where the file has it.
+std::string trajectory_of(const Arguments& a, const Dataset& file, const Model& model) {
+  if (!a.given("--trajectory"))
+    for (const Trajectory& t : file.trajectories)
+      if (t.id == model.last_trajectory) return t.id;
+  return a.text("--trajectory");
+}
+
 /// Output times: those of a file, or an even grid.
 std::vector<double> output_times(const Arguments& a, const Model& model, const ForecastOptions& o) {
   const double start = forecast_start(model, o).time;
@@ -55,11 +84,7 @@ std::vector<double> output_times(const Arguments& a, const Model& model, const F
                    "Remove the others."});
     std::vector<double> times;
     const Dataset file = read_observations(a.text("--at"), reading(a));
-    // By default the trajectory that the model continues, where the file has it.
-    std::string id = a.text("--trajectory");
-    for (const Trajectory& t : file.trajectories)
-      if (!a.given("--trajectory") && t.id == model.last_trajectory) id = t.id;
-    for (const double t : find_trajectory(file, id).times)
+    for (const double t : find_trajectory(file, trajectory_of(a, file, model)).times)
       if (t > start) times.push_back(t);
     return times;
   }
@@ -99,15 +124,34 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
 int run(const Arguments& a) {
   ForecastOptions options = read_options(a);
   const std::string input = a.positional(0), output = a.text("--output");
-  check_output(output, {input, a.text("--at")});
+  const std::string report = a.text("--report");
+  check_output(output, {input, a.text("--at"), a.text("--truth")});
+  if (a.given("--report")) {
+    check_two_outputs("--output", output, "--report", report);
+    check_output(report, {input, a.text("--at"), a.text("--truth")});
+  }
+  needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "--report");
+  needs(a, {"--report"}, a.text("--field") == "draws", "--field draws");
   const Model model = load_model(input);
+  ForecastPageContent content;
+  if (a.given("--report")) {
+    options.samples = kPageSamples;
+    content.title = a.text("--title");
+    content.lyapunov = exponent(a);
+    content.origin = origin(a);
+    if (a.given("--truth")) {
+      content.truth = read_observations(a.text("--truth"), reading(a));
+      content.trajectory = trajectory_of(a, *content.truth, model);
+      find_trajectory(*content.truth, content.trajectory);  // a wrong id is found before the work
+    }
+  }
   options.times = output_times(a, model, options);
   const bool fixed = options.solver.method != Method::rk45;
   needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
   needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
-  needs(a, {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort", "--duplicates",
+  needs(a, {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort", "--duplicates", "--sample-step",
             "--trajectory"},
-        a.given("--at"), "--at");
+        a.given("--at") || a.given("--truth"), "--at or --truth");
   const bool enumerated = options.masks == MaskSource::enumerated;
   needs(a, {"--draws", "--seed"}, !enumerated, "--masks sampled");
   needs(a, {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
@@ -123,7 +167,11 @@ int run(const Arguments& a) {
     f = forecast(model, options, observer);
   }
   const bool usable = f.times.size() > 1;
+  // Truth that does not match is found before anything is written.
+  const bool with_page = usable && a.given("--report");
+  const std::string page = with_page ? render_page(forecast_page(model, f, content)) : "";
   if (usable) write_file(output, format_forecast(f));
+  if (with_page) write_file(report, page);
 
   const bool complete = f.status == ForecastStatus::complete;
   const double first_blow_up =
@@ -145,6 +193,7 @@ int run(const Arguments& a) {
         {"seconds", f.seconds},
         {"seed", options.seed}};
     if (usable) j["output"] = output;
+    if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
   } else if (usable) {
     say(a, fmt::format("Forecast from t = {:.6g} to {:.6g} in {:.3f} s, written to {}",
@@ -155,6 +204,7 @@ int run(const Arguments& a) {
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
+    if (with_page) say(a, "Page written to " + report);
   }
   if (!complete) {
     complain(f.reason + (usable ? "" : ". No forecast was written"));
@@ -172,7 +222,7 @@ std::vector<Option> forecast_options() {
       {"--until", "T", "end time, on the same axis", ""},
       {"--step", "H", "spacing of the output times (default: that of the data)", ""},
       {"--at", "FILE", "output at the times of this data file instead", ""},
-      {"--trajectory", "ID", "which one of that file (default: the one the model continues)", ""},
+      {"--trajectory", "ID", "which one of that file, and of the truth (default: the one the\nmodel continues)", ""},
       {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
       {"--masks", "WHICH", "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 hidden units)", "sampled", 0, {"sampled", "enumerated"}},
       {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},
@@ -190,6 +240,11 @@ std::vector<Option> forecast_options() {
       {"--max-steps", "N", "solver steps after which a run counts as blown up", fmt::format("{}", s.max_steps)},
       seed_option(),
       threads_option(),
+      report_option(),
+      {"--truth", "FILE", "what happened, data as for fit: shown and scored on the page", ""},
+      {"--lyapunov", "L", "largest exponent: the page marks Lyapunov times", ""},
+      {"--system", "NAME", "take the exponent from the catalogue", ""},
+      {"--title", "TEXT", "title of the page", ""},
       {"--output", "FILE", "CSV to write", "forecast.csv", 'o'},
   };
 }
@@ -199,7 +254,7 @@ std::vector<Option> forecast_options() {
 Command forecast_command() {
   std::vector<Option> options = forecast_options();
   for (Option& o : reading_options())
-    if (o.name != "--step" && o.name != "--variables" && o.name != "--inputs") options.push_back(o);
+    if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
   return {
       "forecast",
       "forecast with mean and confidence band",
@@ -207,7 +262,8 @@ Command forecast_command() {
       "mean and confidence band of every variable. Without --init it continues from the last\n"
       "observation of the data the model was fitted to.",
       "odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
-      "odecast forecast model.json --at test.csv -o forecast.csv     # at the times of a file",
+      "odecast forecast model.json --at test.csv -o forecast.csv     # at the times of a file\n"
+      "odecast forecast model.json --at test.csv --truth test.csv --report page.html",
       {{"MODEL", "file written by odecast fit"}},
       with_common(std::move(options)),
       run};

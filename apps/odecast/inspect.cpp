@@ -101,7 +101,8 @@ int run(const Arguments& a) {
              trajectories, trajectories == 1 ? "y" : "ies",
              trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest), table.time_name,
              d.first_time, d.last_time);
-  if (table.dropped > 0) fmt::print("{} rows with a missing cell left out\n", table.dropped);
+  if (table.dropped > 0)
+    fmt::print("{} row{} with a missing cell left out\n", table.dropped, table.dropped == 1 ? "" : "s");
   fmt::print("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n", sampling_text(d), "", "smallest",
              "largest", "mean", "sd", "noise sd");
   for (std::size_t i = 0; i < columns.size(); ++i) {

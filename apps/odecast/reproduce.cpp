@@ -18,7 +18,9 @@ int run(const Arguments& a) {
   Reproduction result;
   {
     const Observer observer = progress(a);
-    result = reproduce(folder, options, observer);
+    // Neither the folder nor the manner of running shows in the files.
+    Origin made{.command = study_command(options), .versions = origin(a).versions};
+    result = reproduce(folder, options, made, observer);
   }
   std::map<std::string, int> verdicts;
   for (const Claim& c : result.claims) ++verdicts[c.verdict()];

@@ -80,7 +80,7 @@ std::vector<Option> reading_options() {
           {"--missing", "RULE", "a missing cell: an error, or drop its row and split the\ntrajectory there", "error", 0, {"error", "drop"}},
           {"--sort", "", "sort rows by time (default: time that goes back is an error)", ""},
           {"--duplicates", "RULE", "several rows of one time: an error, or keep the first or\ntheir mean", "error", 0, {"error", "first", "mean"}},
-          {"--step", "H", "spacing of the rows of a .npy array that has no times", ""}};
+          {"--sample-step", "H", "spacing of the rows of a .npy array that has no times", ""}};
 }
 
 ReadOptions reading(const Arguments& a) {
@@ -89,7 +89,7 @@ ReadOptions reading(const Arguments& a) {
   o.id = a.text("--id");
   if (a.declares("--variables")) o.variables = a.words("--variables");
   if (a.declares("--inputs")) o.inputs = a.words("--inputs");
-  // forecast chooses no columns but the time and has a --step of its own.
+  // forecast chooses no columns but the time.
   const std::string header = a.text("--header"), separator = a.text("--separator"),
                     decimal = a.text("--decimal"), duplicates = a.text("--duplicates");
   o.header = header == "yes" ? HeaderRule::yes : header == "no" ? HeaderRule::no : HeaderRule::sniffed;
@@ -100,10 +100,10 @@ ReadOptions reading(const Arguments& a) {
   o.duplicates = duplicates == "first"  ? DuplicateRule::first
                  : duplicates == "mean" ? DuplicateRule::mean
                                         : DuplicateRule::error;
-  if (a.given("--step")) {
-    o.step = a.number("--step");
+  if (a.given("--sample-step")) {
+    o.step = a.number("--sample-step");
     if (!(o.step > 0))
-      throw_usage({"option --step", a.text("--step"), "a number > 0", "It is the time between two rows."});
+      throw_usage({"option --sample-step", a.text("--sample-step"), "a number > 0", "It is the time between two rows."});
   }
   return o;
 }
@@ -136,12 +136,43 @@ void check_output(const std::filesystem::path& output,
   check_writable(output);
 }
 
+void check_two_outputs(const std::string& option, const std::string& output,
+                       const std::string& other_option, const std::string& other) {
+  const auto place = [](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
+  };
+  if (place(output) == place(other))
+    throw_usage({"option " + other_option, "the file of " + option + ", '" + output + "'", "another file",
+                 "Choose two names."});
+}
+
 void needs(const Arguments& a, std::initializer_list<const char*> options, bool condition,
            const std::string& what) {
   for (const char* option : options)
     if (a.given(option) && !condition)
       throw_usage({std::string("option ") + option, "it without effect here", what,
                    "Remove the option, or add what it needs."});
+}
+
+Option report_option() {
+  return {"--report", "FILE", "also write a page about the result: one HTML file that opens\nanywhere and loads nothing", ""};
+}
+
+Origin origin(const Arguments& a) {
+  Origin made{.command = a.command_line()};
+  for (const Option& o : a.command().options) {
+    if (o.name == "--help" || o.name == "--json" || o.name == "--quiet" || o.name == "--threads" ||
+        o.name == "--report" || o.name == "--title")
+      continue;
+    if (o.value.empty() ? a.given(o.name) : a.has(o.name))
+      made.settings.emplace_back(o.name, o.value.empty() ? "yes" : a.text(o.name));
+  }
+  made.versions = {{"odecast", ODECAST_VERSION},
+                   {"Compiler", __VERSION__},
+                   {"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)}};
+  if (const std::string version = page_library_version(); !version.empty())
+    made.versions.emplace_back("uPlot", version);
+  return made;
 }
 
 Vector to_vector(const std::vector<double>& values) {

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 
 namespace odecast::cli {
@@ -12,11 +11,7 @@ namespace {
 int run(const Arguments& a) {
   const auto inputs = a.paths(0);
   const std::string train = a.text("--train"), test = a.text("--test");
-  const auto place = [](const std::string& name) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
-  };
-  if (place(train) == place(test))
-    throw_usage({"option --test", "the file of --train, '" + train + "'", "another file", "Choose two names."});
+  check_two_outputs("--train", train, "--test", test);
   check_output(train, inputs);
   check_output(test, inputs);
   Table table;

@@ -52,9 +52,9 @@ std::uint32_t bernoulli_word(std::uint64_t seed, Purpose purpose, std::uint64_t 
   std::uint32_t result = 0, undecided = ~0u;
   auto rest = static_cast<std::uint32_t>(p);  // digits of p not yet looked at
   for (std::uint32_t group = 0; rest != 0 && undecided != 0; ++group) {
-    const auto digits = philox(seed, purpose, index, word * 8 + group);
-    for (std::uint32_t d = 0; d < 4; ++d, rest <<= 1) {
-      const std::uint32_t u = digits[d];
+    const auto digits = philox(seed, purpose, index, word / 2 * 16 + group);
+    for (std::uint32_t d = 0; d < 2; ++d, rest <<= 1) {
+      const std::uint32_t u = digits[word % 2 * 2 + d];
       if (rest >> 31) {
         result |= undecided & ~u;
         undecided &= u;

@@ -47,7 +47,8 @@ class Stream {
 ///
 /// Bit i compares a uniform number U_i with the probability p, digit by digit from the top, all 32
 /// at once: while the digits agree U_i is undecided; a 0 where p has a 1 means U_i < p. Half of
-/// the undecided are decided by each digit, so about seven words are drawn instead of 32.
+/// the undecided are decided by each digit, so about seven words are drawn instead of 32, and two
+/// for p = 3/4. A block of Philox holds two digits of two neighbouring words.
 std::uint32_t bernoulli_word(std::uint64_t seed, Purpose purpose, std::uint64_t index,
                              std::uint32_t word, double probability);
 

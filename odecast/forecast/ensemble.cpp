@@ -93,6 +93,21 @@ void integrate(const EnsembleSetting& s, const std::vector<Member>& members, dou
   }
 }
 
+/// Keeps the sample where it is among the first ones asked for.
+void add_sample(const EnsembleSetting& s, Ensemble& e, SampleTrajectory sample) {
+  const auto before = std::upper_bound(
+      e.samples.begin(), e.samples.end(), sample.weight,
+      [](double weight, const SampleTrajectory& other) { return weight > other.weight; });
+  e.samples.insert(before, std::move(sample));
+  if (e.samples.size() > static_cast<std::size_t>(s.options.samples)) e.samples.pop_back();
+}
+
+/// Whether a trajectory of that weight would be kept as a sample.
+bool wants_sample(const EnsembleSetting& s, const Ensemble& e, double weight) {
+  return e.samples.size() < static_cast<std::size_t>(s.options.samples) ||
+         (!e.samples.empty() && weight > e.samples.back().weight);
+}
+
 /// Counts one trajectory, or its blow-up. Returns whether it is kept.
 bool count(const EnsembleSetting& s, Ensemble& e, const double* states,
            const TrajectoryEnd& end, double weight) {
@@ -124,8 +139,10 @@ Ensemble run_block(const EnsembleSetting& s, const std::vector<Member>& members,
   const bool store = s.options.bands != Bands::sd;
   for (std::size_t k = 0; k < members.size() && block.kept < enough; ++k) {
     const double* states = room.get() + k * size;
-    if (count(s, block, states, ends[k], members[k].weight) && store)
-      block.stored.push_back({states, ends[k].outputs, members[k].weight});
+    if (!count(s, block, states, ends[k], members[k].weight)) continue;
+    if (wants_sample(s, block, members[k].weight))
+      add_sample(s, block, {members[k].index, members[k].weight, ends[k].outputs, {states, states + size}});
+    if (store) block.stored.push_back({states, ends[k].outputs, members[k].weight});
   }
   if (store) {
     double* kept = block.storage.emplace_back(aligned_doubles(block.stored.size() * size)).get();
@@ -138,7 +155,7 @@ Ensemble run_block(const EnsembleSetting& s, const std::vector<Member>& members,
   return block;
 }
 
-void take(Ensemble& total, Ensemble&& block) {
+void take(const EnsembleSetting& s, Ensemble& total, Ensemble&& block) {
   total.moments.merge(block.moments);
   total.tried += block.tried;
   total.kept += block.kept;
@@ -151,6 +168,8 @@ void take(Ensemble& total, Ensemble&& block) {
   append(total.blow_ups, block.blow_ups);
   append(total.stored, block.stored);
   append(total.storage, block.storage);
+  for (SampleTrajectory& sample : block.samples)
+    if (wants_sample(s, total, sample.weight)) add_sample(s, total, std::move(sample));
 }
 
 long attempt_limit(const EnsembleSetting& s) {
@@ -202,7 +221,7 @@ Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
       const long still = wanted - total.kept;
       if (still == 0) break;
       if (block->kept > still) block = run_block(s, members(total.tried, block->tried), still);
-      take(total, std::move(*block));
+      take(s, total, std::move(*block));
     }
   }
   return total;
@@ -219,6 +238,7 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
   Ensemble total(s);
   const long wanted = s.options.draws, limit = attempt_limit(s);
   std::vector<std::size_t> place;  // of each draw of a wave
+  std::vector<std::size_t> samples;
   while (total.kept < wanted && total.tried < limit) {
     observer("forecasting", static_cast<double>(total.kept) / static_cast<double>(wanted));
     const long first = total.tried, wave = next_wave(s, total.kept, total.tried);
@@ -259,12 +279,15 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
       if (!finished && s.options.blow_up == BlowUp::discard) continue;
       ++total.kept;
       ++counts[at];
+      if (samples.size() < static_cast<std::size_t>(s.options.samples)) samples.push_back(at);
     }
     place.clear();
   }
   total.tried_weight = static_cast<double>(total.tried);
   total.kept_weight = static_cast<double>(total.kept);
   total.integrated = static_cast<long>(atoms.size());
+  for (const std::size_t at : samples)
+    total.samples.push_back({0, 1, ends[at].outputs, {states[at], states[at] + size}});
   for (std::size_t k = 0; k < atoms.size(); ++k) {
     if (counts[k] == 0) continue;
     total.moments.add(states[k], s.stride(), ends[k].outputs, static_cast<double>(counts[k]));
@@ -315,7 +338,7 @@ Ensemble run_enumerated(const EnsembleSetting& s, const Observer& observer) {
           observer("forecasting", (static_cast<double>(first) +
                                    static_cast<double>(begun) * kPerBlock) / static_cast<double>(atoms));
         });
-    for (auto& block : blocks) take(total, std::move(*block));
+    for (auto& block : blocks) take(s, total, std::move(*block));
   }
   return total;
 }

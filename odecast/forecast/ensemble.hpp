@@ -41,6 +41,14 @@ struct BlowUpRecord {
   double weight;
 };
 
+/// A trajectory that the result carries whole.
+struct SampleTrajectory {
+  std::uint64_t index;         ///< of its start
+  double weight;
+  int outputs;
+  std::vector<double> states;  ///< variable × stride
+};
+
 /// The trajectories that count, and what became of the others.
 struct Ensemble {
   explicit Ensemble(const EnsembleSetting& s) : moments(s.n, s.times) {}
@@ -48,6 +56,7 @@ struct Ensemble {
   std::vector<StoredTrajectory> stored;
   std::vector<AlignedDoubles> storage;  ///< what `stored` points into
   std::vector<BlowUpRecord> blow_ups;        ///< in draw order
+  std::vector<SampleTrajectory> samples;     ///< heaviest first, then in draw order
   long tried = 0, kept = 0, integrated = 0;
   double tried_weight = 0, kept_weight = 0;
 };

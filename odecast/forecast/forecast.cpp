@@ -45,6 +45,8 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
           "The default is 1e6.");
   require(o.attempts_per_draw >= 1, "--attempts", fmt::format("{}", o.attempts_per_draw),
           "a whole number >= 1", "The default is 20.");
+  require(o.samples >= 0 && o.samples <= 1000, "samples", fmt::format("{}", o.samples),
+          "a whole number from 0 to 1000", "A figure shows a few.");
   require(!o.times.empty(), "output times", "none", "at least one after the start",
           "Give a larger --until or a smaller --step.");
   double before = start.time;
@@ -276,6 +278,15 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.q_median.row(0) = f.mean.row(0);
     f.q_lower.row(0) = f.mean.row(0) - c * f.sd.row(0);
     f.q_upper.row(0) = f.mean.row(0) + c * f.sd.row(0);
+  }
+  for (const SampleTrajectory& sample : total.samples) {
+    const int outputs = std::min(sample.outputs, rows);
+    Matrix& states = f.samples.emplace_back(outputs + 1, s.n);
+    states.row(0) = model.scaling.to_user(s.start_of(sample.index)).transpose();
+    for (int t = 0; t < outputs; ++t)
+      for (int i = 0; i < s.n; ++i)
+        states(t + 1, i) = model.scaling.offset[i] + model.scaling.scale[i] *
+                           sample.states[static_cast<std::size_t>(i * s.stride() + t)];
   }
   f.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return f;

@@ -53,6 +53,8 @@ struct ForecastOptions {
   double bound_factor = 1e6;
   /// At most this many trajectories are tried for each one asked for.
   int attempts_per_draw = 20;
+  /// How many trajectories the result carries whole, for figures; 0 to 1000. They change nothing else.
+  int samples = 0;
   std::uint64_t seed = 1;
   int threads = 1;
 };
@@ -72,6 +74,9 @@ struct Forecast {
   /// 1 - P(blow-up by that time), over all trajectories tried, the discarded ones too.
   std::vector<double> alive;
   double level = 0.95;
+  /// The first draws that count, in draw order; of enumerated masks the most probable. Rows are times,
+  /// the start first; one that blows up and counts until then has fewer.
+  std::vector<Matrix> samples;
 
   ForecastStatus status = ForecastStatus::complete;
   std::string reason;

@@ -277,7 +277,7 @@ Columns npy_columns(std::string_view bytes, const std::string& name, const ReadO
     throw_data({name, "text", "numbers", "Save the array with a numeric type."});
   if (a.shape.empty() || (o.step == 0 && (a.shape.size() == 1 || a.shape.back() < 2)))
     throw_data({name, fmt::format("shape ({})", fmt::join(a.shape, ", ")),
-                "rows × columns, the first column being the time", "Give the spacing of the rows: --step H.", "",
+                "rows × columns, the first column being the time", "Give the spacing of the rows: --sample-step H.", "",
                 {"Save the times as the first column, or in an archive: np.savez(file, t=t, x=x)."}});
   Columns all;
   all.rows = rows_of(a);
@@ -320,9 +320,9 @@ Columns npz_columns(const ZipArchive& archive, const std::string& name, const Re
   const auto time = std::find_if(arrays.begin(), arrays.end(), is_time);
   if (time == arrays.end() && o.step == 0)
     throw_data({name, "no array of times", "an array t or time", "Name it: --time NAME.", "",
-                {"Give the spacing of the rows: --step H."}});
+                {"Give the spacing of the rows: --sample-step H."}});
   if (time != arrays.end() && o.step > 0)
-    throw_usage({"option --step", "it beside the times of " + name, "one of them", "Remove the option."});
+    throw_usage({"option --sample-step", "it beside the times of " + name, "one of them", "Remove the option."});
   Columns all;
   for (const auto& n : arrays)
     if (n.array.shape.size() == 3) all.trajectories = n.array.shape[0];

@@ -5,6 +5,19 @@
 
 namespace odecast {
 
+namespace {
+
+/// The power of two nearest to 1 / rms(dv/dt).
+double unit_of_time(const ObservationSummary& summary, const Vector& scale) {
+  const double rms = std::sqrt(summary.rms_slope.cwiseQuotient(scale).squaredNorm() /
+                               static_cast<double>(scale.size()));
+  return rms > 0 && std::isfinite(rms)
+             ? std::ldexp(1.0, -static_cast<int>(std::lround(std::log2(rms))))
+             : 1;
+}
+
+}  // namespace
+
 Scaling no_scaling(int variables) { return {Vector::Zero(variables), Vector::Ones(variables)}; }
 
 bool is_constant(long count, double mean, double sd) {
@@ -18,11 +31,14 @@ Scaling standard_scaling(const ObservationSummary& summary) {
   Scaling scaling{summary.mean, summary.sd, 1};
   for (Eigen::Index j = 0; j < scaling.scale.size(); ++j)
     if (is_constant(summary.rows, summary.mean[j], summary.sd[j])) scaling.scale[j] = 1;
-  // The power of two nearest to 1 / rms(dv/dt).
-  const double rms = std::sqrt(summary.rms_slope.cwiseQuotient(scaling.scale).squaredNorm() /
-                               static_cast<double>(scaling.scale.size()));
-  if (rms > 0 && std::isfinite(rms))
-    scaling.time = std::ldexp(1.0, -static_cast<int>(std::lround(std::log2(rms))));
+  scaling.time = unit_of_time(summary, scaling.scale);
+  return scaling;
+}
+
+Scaling unshifted_scaling(const ObservationSummary& summary) {
+  Scaling scaling{Vector::Zero(summary.rms.size()), summary.rms, 1};
+  for (auto& s : scaling.scale) s = s > 0 ? s : 1;
+  scaling.time = unit_of_time(summary, scaling.scale);
   return scaling;
 }
 

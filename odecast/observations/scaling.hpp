@@ -27,6 +27,10 @@ bool is_constant(long rows, double mean, double sd);
 /// root mean square of dv/ds is about 1: the nearest power of two, so that no time is rounded.
 Scaling standard_scaling(const ObservationSummary& summary);
 
+/// The same without the shift: each variable divided by its root mean square, so that a polynomial with few terms has few
+/// terms in model units too.
+Scaling unshifted_scaling(const ObservationSummary& summary);
+
 Dataset to_model_units(const Dataset& data, const Scaling& scaling);
 
 }  // namespace odecast

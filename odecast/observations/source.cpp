@@ -68,7 +68,7 @@ ObservationSource source_of_files(const std::vector<std::filesystem::path>& path
 
 ObservationSummary summarise(const ObservationSource& source) {
   const int n = source.dimension();
-  constexpr std::size_t sampled_steps = 10'000;
+  constexpr std::size_t sampled_steps = 10'000, sampled_spacings = 32;
   ObservationSummary s;
   s.mean = Vector::Zero(n);
   Vector squares = s.mean, slopes = s.mean, raw = s.mean;
@@ -78,9 +78,16 @@ ObservationSummary summarise(const ObservationSource& source) {
     bool seen = false;
     double time = 0;
     Vector state;
+    std::vector<double> spacings;
   };
   std::vector<Last> last;
   std::vector<double> steps;
+  const auto median = [](std::vector<double>& values) {
+    if (values.empty()) return 0.0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  };
   source.replay([&](std::size_t which, double time, const double* state) {
     if (which >= last.size()) {
       last.resize(which + 1);
@@ -105,6 +112,7 @@ ObservationSummary summarise(const ObservationSource& source) {
         slopes[i] += slope * slope;
       }
       if (steps.size() < sampled_steps) steps.push_back(h);
+      if (before.spacings.size() < sampled_spacings) before.spacings.push_back(h);
     }
     before.seen = true;
     before.time = time;
@@ -123,11 +131,8 @@ ObservationSummary summarise(const ObservationSource& source) {
                       ", whose squares overflow",
                   "values below 1e154", "Write the column in larger units, or remove the outliers."});
   s.rms_slope = (slopes / std::max(1.0, static_cast<double>(s.pairs))).cwiseSqrt();
-  if (!steps.empty()) {
-    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-    std::nth_element(steps.begin(), middle, steps.end());
-    s.step = *middle;
-  }
+  s.step = median(steps);
+  for (Last& trajectory : last) s.spacings.push_back(median(trajectory.spacings));
   return s;
 }
 

@@ -43,6 +43,7 @@ struct ObservationSummary {
   Vector rms;                  ///< root mean square
   Vector rms_slope;            ///< root mean square of (u_{i+1} - u_i) / (t_{i+1} - t_i)
   double step = 0;             ///< median spacing of the first 10,000 pairs
+  std::vector<double> spacings;  ///< usual spacing of each trajectory: the median of its first 32; 0 for one row
   std::size_t last_trajectory = 0;  ///< the last one to begin
   double last_time = 0;        ///< its last row
   Vector last_state;

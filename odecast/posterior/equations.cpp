@@ -26,15 +26,6 @@ std::string latex_monomial(const std::vector<int>& powers, const std::vector<std
   return text;
 }
 
-/// Mean and sd with as many digits as the sd supports: two of the sd.
-std::pair<std::string, std::string> rounded(double mean, double sd) {
-  int digits = 4;
-  if (sd > 0) digits = static_cast<int>(std::clamp(1 - std::floor(std::log10(sd)), 0.0, 12.0));
-  if (std::abs(mean) >= 1e6 || (mean != 0 && std::abs(mean) < 1e-4) || digits > 8)
-    return {fmt::format("{:.3g}", mean), fmt::format("{:.2g}", sd)};
-  return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
-}
-
 /// How much a term can contribute over the data.
 double size_of(const Term& term, const Vector& sizes) {
   double size = std::abs(term.mean) + term.sd;
@@ -43,22 +34,14 @@ double size_of(const Term& term, const Vector& sizes) {
   return size;
 }
 
-std::string people_text(const std::vector<Equation>& all, const Model& model, bool latex,
-                        double smallest) {
+std::string people_text(const Model& model, bool latex, double smallest) {
   const auto& names = model.variables;
   std::string text;
   std::size_t hidden = 0;
   bool first_line = true;
-  for (const Equation& e : all) {
-    double largest = 0;
-    for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
-    std::vector<Term> terms;
-    for (const Term& t : e.terms)
-      if (size_of(t, model.size) >= smallest * largest) terms.push_back(t);
-    hidden += e.terms.size() - terms.size();
-    std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
-      return size_of(a, model.size) > size_of(b, model.size);
-    });
+  for (const ReadableEquation& e : readable_equations(model, smallest)) {
+    const auto& terms = e.terms;
+    hidden += e.left_out;
     if (latex)
       text += fmt::format("{}\\dot{{{}}} &= ", first_line ? "" : " \\\\\n", latex_name(e.variable));
     else
@@ -68,7 +51,7 @@ std::string people_text(const std::vector<Equation>& all, const Model& model, bo
     for (std::size_t i = 0; i < terms.size(); ++i) {
       const Term& t = terms[i];
       const bool negative = t.mean < 0;
-      const auto [mean, sd] = rounded(std::abs(t.mean), t.sd);
+      const auto [mean, sd] = rounded_coefficient(std::abs(t.mean), t.sd);
       const bool constant = std::all_of(t.powers.begin(), t.powers.end(), [](int p) { return !p; });
       if (latex) {
         text += i == 0 ? (negative ? "-" : "") : (negative ? " - " : " + ");
@@ -145,10 +128,34 @@ std::vector<Equation> equations(const Model& model) {
   return result;
 }
 
+std::vector<ReadableEquation> readable_equations(const Model& model, double smallest) {
+  std::vector<ReadableEquation> result;
+  for (const Equation& e : equations(model)) {
+    double largest = 0;
+    for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
+    std::vector<Term> terms;
+    for (const Term& t : e.terms)
+      if (size_of(t, model.size) >= smallest * largest) terms.push_back(t);
+    std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
+      return size_of(a, model.size) > size_of(b, model.size);
+    });
+    const std::size_t left_out = e.terms.size() - terms.size();
+    result.push_back({e.variable, std::move(terms), left_out});
+  }
+  return result;
+}
+
+std::pair<std::string, std::string> rounded_coefficient(double mean, double sd) {
+  int digits = 4;
+  if (sd > 0) digits = static_cast<int>(std::clamp(1 - std::floor(std::log10(sd)), 0.0, 12.0));
+  if (std::abs(mean) >= 1e6 || (mean != 0 && std::abs(mean) < 1e-4) || digits > 8)
+    return {fmt::format("{:.3g}", mean), fmt::format("{:.2g}", sd)};
+  return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
+}
+
 std::string format_equations(const Model& model, EquationFormat format, double smallest) {
-  const auto all = equations(model);
-  if (format == EquationFormat::c) return c_function(all, model);
-  return people_text(all, model, format == EquationFormat::latex, smallest);
+  if (format == EquationFormat::c) return c_function(equations(model), model);
+  return people_text(model, format == EquationFormat::latex, smallest);
 }
 
 }  // namespace odecast

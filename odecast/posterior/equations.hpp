@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "odecast/posterior/model.hpp"
@@ -26,11 +27,21 @@ struct Equation {
 /// Throws Error (usage) when the network is not a polynomial kernel.
 std::vector<Equation> equations(const Model& model);
 
+/// An equation as people read it: terms by their size over the data, (|mean| + sd) Π size_v^power, which
+/// does not depend on units, without those below `smallest` times the largest.
+struct ReadableEquation {
+  std::string variable;
+  std::vector<Term> terms;
+  std::size_t left_out = 0;
+};
+std::vector<ReadableEquation> readable_equations(const Model& model, double smallest = 0.01);
+
+/// Mean and sd with as many digits as the sd supports: two of the sd.
+std::pair<std::string, std::string> rounded_coefficient(double mean, double sd);
+
 enum class EquationFormat { text, latex, c };
 
-/// For people. Terms are ordered by their size over the data, (|mean| + sd) Π size_v^power, which does
-/// not depend on units; in text and LaTeX those below `smallest` times the largest of their equation
-/// are left out and counted. C is complete.
+/// Text and LaTeX show the readable equations and count the terms left out. C is complete.
 std::string format_equations(const Model& model, EquationFormat format, double smallest = 0.01);
 
 }  // namespace odecast

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "odecast/core/error.hpp"
 #include "odecast/training/objective.hpp"
+#include "odecast/training/selection.hpp"
+#include "odecast/training/weak_regression.hpp"
 
 namespace odecast {
 namespace {
@@ -98,8 +101,9 @@ Network checked_network(int n, const FitOptions& o) {
 void describe(Model& model, const ObservationSource& source, const ObservationSummary& summary,
               const FitOptions& o) {
   model.variables = source.variables;
-  model.scaling = o.scale == ScaleKind::standard ? standard_scaling(summary)
-                                                 : no_scaling(source.dimension());
+  model.scaling = o.scale == ScaleKind::none ? no_scaling(source.dimension())
+                  : o.select_terms           ? unshifted_scaling(summary)
+                                             : standard_scaling(summary);
   model.last_trajectory = (*source.ids)[summary.last_trajectory];
   model.last_time = summary.last_time;
   model.last_state = summary.last_state;
@@ -109,10 +113,9 @@ void describe(Model& model, const ObservationSource& source, const ObservationSu
                               model.scaling.to_model(summary.largest).cwiseAbs().maxCoeff());
   if (model.data_scale == 0) model.data_scale = 1;
   auto& record = model.training;
-  record.derivative = "forward";
-  record.noise_factor = o.derivative.noise_factor;
-  record.noise_order = o.derivative.noise_order;
-  record.rows = summary.pairs;
+  record.derivative = derivative_name(o.derivative.method);
+  record.noise_factor = o.derivative.forward.noise_factor;
+  record.noise_order = o.derivative.forward.noise_order;
   record.trajectories = summary.trajectories;
   record.seed = o.seed;
 }
@@ -132,6 +135,75 @@ bool trains_exactly(const FitOptions& o) {
   return o.trainer == Trainer::exact || (o.trainer == Trainer::automatic && o.layers.empty());
 }
 
+namespace {
+
+/// The rows of the data as the exact trainers want them, and what the integral form says of the coefficients beyond.
+struct ExactRows {
+  RowFactor factor;
+  std::optional<WeakRegression> regression;
+};
+
+ExactRows exact_rows(const ObservationSource& source, const ObservationSummary& data,
+                     const Model& model, const FitOptions& o, FitSummary& summary,
+                     const Observer& observer) {
+  const int n = source.dimension(), degree = model.network.layers[0].power;
+  const DerivativeMethod method = o.derivative.method;
+  ExactRows result{RowFactor(n, degree, n), {}};
+  double first_variance = -1;
+  const auto take = [&](const DerivativeRows& rows) {
+    observer("reading",
+             static_cast<double>(result.factor.rows()) / static_cast<double>(data.pairs));
+    if (!rows.derivatives.allFinite() || !rows.states.allFinite()) overflow(source.name);
+    const auto begin = std::chrono::steady_clock::now();  // reading is not part of the fit
+    if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
+    result.factor.add(rows.states, rows.derivatives, row_weights(rows, first_variance), o.threads);
+    summary.seconds += seconds_since(begin);
+  };
+  if (method == DerivativeMethod::forward || central_order(method) > 0) {
+    stream_differences(source, model.scaling, o.derivative, data, 1 << 14, take);
+    return result;
+  }
+  const Dataset scaled = to_model_units(
+      first_rows(source, std::numeric_limits<long>::max()), model.scaling);
+  const DerivativeOptions options = to_model_units(o.derivative, model.scaling);
+  const auto begin = std::chrono::steady_clock::now();
+  if (method != DerivativeMethod::weak) {
+    const DerivativeRows rows = derivative_rows(scaled, options);
+    summary.seconds += seconds_since(begin);
+    take(rows);
+    return result;
+  }
+  check(options, n);
+  for (const Trajectory& t : scaled.trajectories)
+    if (!t.states.allFinite()) overflow(source.name);
+  const std::vector<Segment> parts = segments(scaled, options.gap);
+  const Vector noise = observation_noise(options, parts, n);
+  summary.noise = noise.cwiseProduct(model.scaling.scale);
+  const MonomialBasis& basis = result.factor.basis();
+  const WeakRows rows = weak_rows(parts, basis, noise);
+  result.regression =
+      weak_regression(rows, basis, {.select = o.select_terms}, source.name, observer);
+  result.factor = weak_factor(rows, basis, result.regression->coefficients);
+  summary.seconds += seconds_since(begin);
+  return result;
+}
+
+/// The network as the polynomial with these coefficients, outputs × monomials.
+ExactSummary polynomial_fit(Network& network, const RowFactor& factor,
+                            const Eigen::MatrixXd& coefficients, const std::string& reason) {
+  ExactSummary summary;
+  set_polynomial(network, factor.basis(), coefficients);
+  const auto kernel = *polynomial_kernel(network);
+  summary.least_squares = summary.converged = true;
+  summary.objective = ExactObjective(factor, kernel.units(), kernel.dropout)
+                          .weighted(kernel, Vector::Ones(network.outputs()));
+  summary.minima = {{summary.objective, 1}};
+  summary.reason = reason;
+  return summary;
+}
+
+}  // namespace
+
 Fit fit_exact(const ObservationSource& source, const FitOptions& o, const Observer& observer) {
   Fit result;
   Model& model = result.model;
@@ -140,27 +212,44 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& o, const Observ
   require(polynomial_kernel(model.network).has_value(), "--trainer", "exact with --layers",
           "adam or sgd for a general network",
           "The exact trainer is for polynomial kernels only.");
+  const bool least_squares =
+      o.dropout == 0 && polynomial_kernel(model.network)->units() >=
+                            monomial_count(source.dimension(), o.degree);
+  require(!o.select_terms || least_squares, "--terms",
+          fmt::format("select with dropout {} and {} hidden units", o.dropout,
+                      polynomial_kernel(model.network)->units()),
+          "--dropout 0 and at least one hidden unit per monomial",
+          "Dropout draws units, each of them many terms: give --dropout 0, or --terms all.");
   observer("reading", 0);
   const ObservationSummary data = summarise(source);
   describe(model, source, data, o);
-  const int n = source.dimension();
-  RowFactor factor(n, model.network.layers[0].power, n);
-  double first_variance = -1;
-  forward_differences(source, model.scaling, o.derivative, 1 << 14, [&](const DerivativeRows& rows) {
-    observer("reading", static_cast<double>(factor.rows()) / static_cast<double>(data.pairs));
-    if (!rows.derivatives.allFinite() || !rows.states.allFinite()) overflow(source.name);
-    const auto begin = std::chrono::steady_clock::now();  // reading is not part of the fit
-    if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
-    factor.add(rows.states, rows.derivatives, row_weights(rows, first_variance), o.threads);
-    summary.seconds += seconds_since(begin);
-  });
+  ExactRows rows = exact_rows(source, data, model, o, summary, observer);
+  const RowFactor& factor = rows.factor;
+  summary.derivative = derivative_name(o.derivative.method);
   const auto begin = std::chrono::steady_clock::now();
-  const ExactSummary exact = train_exact(model.network, factor,
-                                         {.starts = o.starts,
-                                          .max_iterations = o.max_iterations,
-                                          .seed = o.seed,
-                                          .threads = o.threads},
-                                         observer);
+  ExactSummary exact;
+  if (least_squares && rows.regression) {
+    const WeakRegression& r = *rows.regression;
+    summary.terms = o.select_terms ? r.terms : 0;
+    exact = polynomial_fit(
+        model.network, factor, r.coefficients,
+        fmt::format("least squares on {} integrals, weighted by their covariance; chi^2 {:.3g} per "
+                    "degree of freedom{}",
+                    factor.rows(), r.misfit,
+                    o.select_terms ? fmt::format("; {} terms left", r.terms) : ""));
+  } else if (o.select_terms) {
+    const Eigen::MatrixXd C = select_terms(factor, static_cast<double>(data.rows));
+    summary.terms = static_cast<int>((C.array() != 0).count());
+    exact = polynomial_fit(model.network, factor, C,
+                           fmt::format("least squares, {} terms left", summary.terms));
+  } else {
+    exact = train_exact(model.network, factor,
+                        {.starts = o.starts,
+                         .max_iterations = o.max_iterations,
+                         .seed = o.seed,
+                         .threads = o.threads},
+                        observer);
+  }
   summary.usable = exact.least_squares || !exact.minima.empty();
   summary.trusted = exact.converged;
   summary.status = exact.least_squares ? "least_squares"
@@ -172,6 +261,7 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& o, const Observ
   summary.seeds = exact.seeds;
   auto& record = model.training;
   record.trainer = "exact";
+  record.rows = factor.rows();
   record.status = summary.status;
   record.reason = summary.reason;
   record.iterations = exact.iterations;
@@ -192,8 +282,15 @@ Fit fit(const Dataset& data, const FitOptions& o, const Observer& observer) {
   Model& model = result.model;
   model.network = checked_network(data.dimension(), o);
   describe(model, source, summarise(source), o);
-  const DerivativeRows rows =
-      forward_differences(to_model_units(data, model.scaling), o.derivative);
+  require(o.derivative.method != DerivativeMethod::weak, "--derivative", "weak with --trainer adam or sgd",
+          "a derivative at every row",
+          "The integral form has none: choose --derivative spline or savgol, or --trainer exact.");
+  require(!o.select_terms, "--terms", "select with --trainer adam or sgd", "--trainer exact",
+          "Leave --terms out.");
+  const DerivativeRows rows = derivative_rows(to_model_units(data, model.scaling),
+                                              to_model_units(o.derivative, model.scaling));
+  model.training.rows = rows.rows();
+  result.summary.derivative = derivative_name(o.derivative.method);
   if (!rows.derivatives.allFinite() || !rows.states.allFinite()) overflow(data.source);
   run_schedule(model, rows, o, o.trainer, result.summary, observer);
   model.training.trainer = o.trainer == Trainer::sgd ? "sgd" : "adam";

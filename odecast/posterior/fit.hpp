@@ -31,7 +31,10 @@ struct FitOptions {
   /// `activation` (power: to the `degree`) and dropout on every hidden layer. Empty for the polynomial kernel.
   std::vector<int> layers = {};
   Activation activation = Activation::tanh;
-  ForwardDifferenceOptions derivative = {};
+  DerivativeOptions derivative = {};
+  /// Keep only the terms of the equations that the data support (training/selection.hpp), the others exactly 0. For dropout 0
+  /// and the exact trainer: dropout draws units, not terms.
+  bool select_terms = false;
   Trainer trainer = Trainer::automatic;
   int starts = 8;                ///< of the exact trainer; the best minimum is kept
   int max_iterations = 10'000;   ///< of the exact trainer, per start
@@ -46,6 +49,9 @@ struct FitSummary {
   bool usable = false;   ///< there is a model
   bool trusted = false;  ///< it is what was asked for
   double seconds = 0;    ///< of the fit alone, reading excluded
+  std::string derivative;  ///< how derivatives were taken, and why where that was chosen
+  Vector noise;            ///< sd of the observation noise as given or estimated, user's units; empty where not needed
+  int terms = 0;           ///< left by select_terms
   std::vector<ExactSummary::Minimum> minima;  ///< of the exact trainer
   std::vector<std::uint64_t> seeds;           ///< of its starts
 };
@@ -59,8 +65,9 @@ struct Fit {
 /// options out of range and Error (data) for data that cannot be learnt from.
 Fit fit(const Dataset& data, const FitOptions& options, const Observer& observer);
 
-/// The same by the exact trainer, in two passes over a source, with memory that does not grow with the
-/// rows. fit() of a Dataset goes this way too when the trainer is exact: the same bits.
+/// The same by the exact trainer, in passes over a source. With forward and central differences memory does not grow with the
+/// rows; the other derivatives look at all rows together and hold them. fit() of a Dataset goes this way too when the
+/// trainer is exact: the same bits.
 Fit fit_exact(const ObservationSource& source, const FitOptions& options, const Observer& observer);
 
 /// Whether fit() would use the exact trainer.

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "odecast/core/error.hpp"
-#include "odecast/report/svg.hpp"
 
 namespace odecast {
 namespace {
@@ -37,6 +36,16 @@ std::optional<Line> truth_line(const Dataset& truth, const std::string& trajecto
 
 }  // namespace
 
+std::vector<Mark> lyapunov_marks(double from, double until, double exponent) {
+  if (!(exponent > 0)) return {};
+  std::vector<Mark> marks;
+  const double unit = 1 / exponent, span = until - from;
+  const double every = std::max(1.0, std::ceil(span / unit / 5));
+  for (double k = every; k * unit <= span; k += every)
+    marks.push_back({from + k * unit, fmt::format("{:g} Lyapunov time{}", k, k == 1 ? "" : "s")});
+  return marks;
+}
+
 std::string forecast_figure(const Forecast& f, const FigureContent& content) {
   const auto& names = content.variables.empty() ? f.variables : content.variables;
   const bool quantiles = (content.quantiles && f.q_lower.size() > 0) || f.lower.size() == 0;
@@ -59,13 +68,7 @@ std::string forecast_figure(const Forecast& f, const FigureContent& content) {
     if (content.truth)
       if (auto line = truth_line(*content.truth, content.trajectory, name, f.times.front(), f.times.back()))
         panel.lines.push_back(std::move(*line));
-    if (content.lyapunov && *content.lyapunov > 0) {
-      const double unit = 1 / *content.lyapunov, span = f.times.back() - f.times.front();
-      const double every = std::max(1.0, std::ceil(span / unit / 5));
-      for (double k = every; k * unit <= span; k += every)
-        panel.marks.push_back({f.times.front() + k * unit, fmt::format("{:g} Lyapunov time{}", k,
-                                                                       k == 1 ? "" : "s")});
-    }
+    if (content.lyapunov) panel.marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
     panels.push_back(std::move(panel));
   }
   return draw_svg(panels, {.panel_height = names.size() == 1 ? 300.0 : 180.0,

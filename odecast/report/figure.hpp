@@ -6,6 +6,7 @@
 
 #include "odecast/forecast/forecast.hpp"
 #include "odecast/observations/dataset.hpp"
+#include "odecast/report/svg.hpp"
 
 namespace odecast {
 
@@ -20,5 +21,8 @@ struct FigureContent {
 
 /// Mean and band of a forecast over the truth, as SVG. Throws Error (usage) for an unknown variable.
 std::string forecast_figure(const Forecast& forecast, const FigureContent& content);
+
+/// Whole Lyapunov times since `from`, at most five; none for an exponent that is not positive.
+std::vector<Mark> lyapunov_marks(double from, double until, double exponent);
 
 }  // namespace odecast

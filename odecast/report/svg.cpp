@@ -7,10 +7,14 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "odecast/report/markup.hpp"
 
 namespace odecast {
 namespace {
@@ -25,60 +29,9 @@ constexpr std::string_view kFonts =
 // Larger magnitudes would overflow when a range is widened or subtracted.
 constexpr double kHuge = 1e300;
 
-std::string_view color(Ink ink) {
-  switch (ink) {
-    case Ink::truth: return "#000000";
-    case Ink::forecast: return "#0072b2";
-    case Ink::second: return "#d55e00";
-    case Ink::third: return "#009e73";
-    case Ink::muted: return "#8a8a8a";
-  }
-  return "#000000";
-}
+std::string_view color(Ink ink) { return ink_color(ink); }
 
 // ---- text ------------------------------------------------------------------------------------
-
-/// Length of the UTF-8 sequence that `text` starts with if XML allows its character, else 0.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  std::uint32_t point = first & (0x7fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80u) return 0;
-    point = point << 6 | (byte(i) & 0x3fu);
-  }
-  const bool overlong = point < (length == 2 ? 0x80u : length == 3 ? 0x800u : 0x10000u);
-  const bool surrogate = point >= 0xd800 && point <= 0xdfff;
-  return overlong || surrogate || point > 0x10ffff || (point & 0xfffe) == 0xfffe ? 0 : length;
-}
-
-/// Names come from users' files and may hold anything; what XML forbids becomes U+FFFD.
-std::string escaped(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    switch (text[0]) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      case '\t':
-      case '\n':
-      case '\r': out += ' '; break;
-      default:
-        if (length == 0)
-          out += "\uFFFD";
-        else
-          out += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return out;
-}
 
 /// Approximate, and rather too wide: the reader's font is not known.
 double text_width(std::string_view text, double size) {
@@ -142,7 +95,26 @@ struct Point {
   double x, y;
 };
 
-void append_points(std::string& out, const std::vector<Point>& points) {
+/// With a space after the last. A `grid` of 2 rounds to half pixels, 1 to whole ones, and gives the way from
+/// point to point instead of the points; 0 gives the points.
+void append_points(std::string& out, const std::vector<Point>& points, int grid) {
+  if (grid > 0) {
+    long x = 0, y = 0;
+    bool first = true;
+    for (const Point& p : points) {
+      const long next_x = std::lround(grid * p.x), next_y = std::lround(grid * p.y);
+      if (!first && next_x == x && next_y == y) continue;
+      append_coordinate(out, static_cast<double>(next_x - x) / grid);
+      if (next_y >= y) out += ' ';
+      append_coordinate(out, static_cast<double>(next_y - y) / grid);
+      out += first ? "l" : " ";
+      first = false;
+      x = next_x;
+      y = next_y;
+    }
+    if (out.back() == 'l') out += "0 0 ";
+    return;
+  }
   for (const Point& p : points) {
     append_coordinate(out, p.x);
     out += ' ';
@@ -200,6 +172,8 @@ Range data_x_range(const Panel& panel) {
   for (const Band& band : panel.bands)
     for (std::size_t i = 0; i < length(band); ++i)
       if (!std::isnan(band.lower[i]) && !std::isnan(band.upper[i])) range.add(band.x[i]);
+  for (const Bars& bars : panel.bars)
+    for (const double edge : bars.edges) range.add(edge);
   return range;
 }
 
@@ -207,7 +181,7 @@ Range x_range(const Panel& panel) {
   const Range range = drawable(data_x_range(panel));
   // Time runs from edge to edge; a curve in the plane needs some air around it.
   const bool forward = std::all_of(panel.lines.begin(), panel.lines.end(), [](const Line& line) {
-    return std::is_sorted(line.x.begin(), line.x.end());
+    return !line.points && std::is_sorted(line.x.begin(), line.x.end());
   });
   return forward ? range : widened(range, 0.05 * range.span());
 }
@@ -223,6 +197,10 @@ Range y_range(const Panel& panel) {
   for (const Line& line : panel.lines)
     for (std::size_t i = 0; i < length(line); ++i)
       if (std::isfinite(line.x[i])) lines.add(line.y[i]);
+  for (const Bars& bars : panel.bars) {
+    lines.add(0.0);
+    for (const double height : bars.heights) lines.add(height);
+  }
   Range all = lines;
   for (const Band& band : panel.bands) {
     Range with_band = lines;
@@ -235,7 +213,8 @@ Range y_range(const Panel& panel) {
     all.add(flattens ? widened(lines, 0.5 * lines.span()) : with_band);
   }
   all = drawable(all);
-  return widened(all, 0.05 * all.span());
+  const bool on_zero = !panel.bars.empty() && all.lo == 0;
+  return {on_zero ? 0 : all.lo - 0.05 * all.span(), all.hi + 0.05 * all.span()};
 }
 
 struct Ticks {
@@ -288,6 +267,36 @@ Ticks make_ticks(const Range& range, int most) {
   return ticks;
 }
 
+/// Of a range of exponents: whole powers of ten, at most `most`, or 1, 2, 5 of each where those are few.
+Ticks make_log_ticks(const Range& range, int most) {
+  const auto first = static_cast<std::int64_t>(std::ceil(range.lo - 1e-9));
+  const auto last = static_cast<std::int64_t>(std::floor(range.hi + 1e-9));
+  Ticks ticks;
+  if (last - first < 1) {
+    for (std::int64_t decade = first - 1; decade <= last; ++decade)
+      for (const int digit : {1, 2, 5}) {
+        const double at = static_cast<double>(decade) + std::log10(digit);
+        if (at < range.lo || at > range.hi) continue;
+        ticks.values.push_back(at);
+        ticks.labels.push_back(
+            tick_label(digit, static_cast<int>(decade), decade < -3 || decade >= 6));
+      }
+    if (ticks.values.size() < 2) {  // so narrow that the axis is nearly linear
+      ticks = make_ticks({std::pow(10.0, range.lo), std::pow(10.0, range.hi)}, most);
+      for (double& value : ticks.values) value = std::log10(value);
+    }
+    return ticks;
+  }
+  std::int64_t every = 1;
+  while ((last - first) / every >= most) ++every;
+  const bool scientific = first < -3 || last >= 6;
+  for (std::int64_t k = first; k <= last; k += every) {
+    ticks.values.push_back(static_cast<double>(k));
+    ticks.labels.push_back(tick_label(1, static_cast<int>(k), scientific));
+  }
+  return ticks;
+}
+
 double widest(const Ticks& ticks) {
   double width = 0;
   for (const std::string& label : ticks.labels)
@@ -310,6 +319,10 @@ Ticks make_x_ticks(const Range& range, double width) {
 struct Frame {
   Range x, y;
   double left = 0, top = 0, width = 0, height = 0;
+  bool compact = false;
+
+  bool thins(std::size_t points) const { return compact && static_cast<double>(points) > 4 * width; }
+  int grid(std::size_t points) const { return thins(points) ? 1 : compact ? 2 : 0; }
 
   // Renderers compute in fixed point: what is far outside must not be farther than this.
   static double bounded(double pixel) { return std::clamp(pixel, -1e5, 1e5); }
@@ -352,6 +365,7 @@ struct LegendEntry {
   int layers;  ///< of a band: itself and the bands of its ink below it; 0 for a line
   bool dashed;
   double width;
+  bool points = false;
 };
 
 std::vector<LegendEntry> legend_entries(const std::vector<Panel>& panels) {
@@ -364,17 +378,30 @@ std::vector<LegendEntry> legend_entries(const std::vector<Panel>& panels) {
     if (!entry.label.empty() && !known) entries.push_back(entry);
   };
   for (const Panel& panel : panels)
-    for (const Line& line : panel.lines) add({line.label, line.ink, 0, line.dashed, line.width});
+    for (const Line& line : panel.lines)
+      add({line.label, line.ink, 0, line.dashed, line.width, line.points});
   for (const Panel& panel : panels) {
     std::array<int, 5> layers = {};
     for (const Band& band : panel.bands)
       add({band.label, band.ink, ++layers[static_cast<std::size_t>(band.ink)], false, 0});
+    for (const Bars& bars : panel.bars) add({bars.label, bars.ink, 5, false, 0});
   }
   return entries;
 }
 
-std::string stroke(Ink ink, double width, bool dashed) {
-  return fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}", color(ink), px(width),
+/// Five stations of the viridis map, the last one darkened to show on white.
+std::string tone_color(double tone) {
+  constexpr int map[5][3] = {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {220, 200, 30}};
+  const double at = std::clamp(tone, 0.0, 1.0) * 4;
+  const int i = std::min(3, static_cast<int>(at));
+  int rgb[3];
+  for (int c = 0; c < 3; ++c)
+    rgb[c] = static_cast<int>(std::lround(map[i][c] + (at - i) * (map[i + 1][c] - map[i][c])));
+  return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
+}
+
+std::string stroke(std::string_view paint, double width, bool dashed) {
+  return fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}", paint, px(width),
                      dashed ? " stroke-dasharray=\"6 4\"" : "");
 }
 
@@ -399,9 +426,12 @@ double append_legend(std::string& out, const std::vector<LegendEntry>& entries, 
     if (entry.layers > 0)
       out += fmt::format("<path d=\"M{} {}h{}v11h-{}Z\" {}/>\n", px(x), px(y - 10), px(kSwatch),
                          px(kSwatch), fill(entry.ink, entry.layers));
+    else if (entry.points)
+      out += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"3\" fill=\"{}\"/>\n", px(x + kSwatch / 2),
+                         px(y - 4.5), color(entry.ink));
     else
       out += fmt::format("<path d=\"M{} {}h{}\" {}/>\n", px(x), px(y - 4.5), px(kSwatch),
-                         stroke(entry.ink, std::max(entry.width, 1.6), entry.dashed));
+                         stroke(color(entry.ink), std::max(entry.width, 1.6), entry.dashed));
     append_text(out, x + kSwatch + 7, y, size, "", entry.label);
     x += used + 20;
   }
@@ -447,6 +477,7 @@ std::vector<Run> make_runs(std::span<const double> x, std::span<const double> y,
   std::vector<Run> runs;
   Column column;
   bool open = false, gap = false;
+  const bool thin = frame.thins(x.size());
   // In a long series a gap narrower than a pixel cannot be seen, and thousands of them would make
   // thousands of dots.
   const bool close_gaps =
@@ -464,7 +495,7 @@ std::vector<Run> make_runs(std::span<const double> x, std::span<const double> y,
       gap = true;
       continue;
     }
-    const double pixel = std::floor(frame.pixel_x(x[i]));
+    const double pixel = std::floor(frame.pixel_x(x[i]) / (thin ? 3 : 1));
     if (open && pixel == column.pixel && (!gap || close_gaps)) {
       if (y[i] < y[column.lowest]) column.lowest = i;
       if (y[i] > y[column.highest]) column.highest = i;
@@ -501,14 +532,43 @@ void append_band(std::string& out, const Band& band, const Frame& frame) {
   for (std::size_t i = 0; i < top.size(); ++i) {
     std::reverse(bottom[i].begin(), bottom[i].end());
     path += 'M';
-    append_points(path, top[i]);
-    append_points(path, bottom[i]);
+    Run outline = top[i];
+    outline.insert(outline.end(), bottom[i].begin(), bottom[i].end());
+    append_points(path, outline, frame.grid(n));
     path.back() = 'Z';
   }
   if (!path.empty()) out += fmt::format("<path d=\"{}\" {}/>\n", path, fill(band.ink, 1));
 }
 
+/// Dots, at most one per pixel: zero-length strokes with round ends.
+void append_dots(std::string& out, const Line& line, const Frame& frame) {
+  std::set<std::pair<long, long>> drawn;
+  std::string path;
+  for (std::size_t i = 0; i < length(line); ++i) {
+    if (!std::isfinite(line.x[i]) || !std::isfinite(line.y[i])) continue;
+    const auto at = std::pair(std::lround(frame.pixel_x(line.x[i])), std::lround(frame.pixel_y(line.y[i])));
+    if (drawn.insert(at).second) path += fmt::format("M{} {}h0", at.first, at.second);
+  }
+  if (path.empty()) return;
+  out += fmt::format("<path d=\"{}\" {} stroke-linecap=\"round\" stroke-opacity=\"0.55\"/>\n", path,
+                     stroke(color(line.ink), 2 * line.width, false));
+}
+
+void append_bars(std::string& out, const Bars& bars, const Frame& frame) {
+  assert(bars.edges.size() == bars.heights.size() + 1 || bars.heights.empty());
+  for (std::size_t i = 0; i < bars.heights.size() && i + 1 < bars.edges.size(); ++i) {
+    if (!std::isfinite(bars.heights[i])) continue;
+    const double left = frame.pixel_x(bars.edges[i]), right = frame.pixel_x(bars.edges[i + 1]);
+    const double top = frame.pixel_y(bars.heights[i]), bottom = frame.pixel_y(0);
+    out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"0.75\"/>\n",
+                       px(std::min(left, right) + 0.5), px(std::min(top, bottom)),
+                       px(std::max(0.5, std::abs(right - left) - 1)), px(std::abs(bottom - top)),
+                       color(bars.ink));
+  }
+}
+
 void append_line(std::string& out, const Line& line, const Frame& frame) {
+  if (line.points) return append_dots(out, line, frame);
   const std::size_t n = length(line);
   std::string path, dots;
   for (const Run& run : make_runs({line.x.data(), n}, {line.y.data(), n}, frame)) {
@@ -520,11 +580,11 @@ void append_line(std::string& out, const Line& line, const Frame& frame) {
       continue;
     }
     path += 'M';
-    append_points(path, run);
+    append_points(path, run, frame.grid(n));
     path.pop_back();
   }
   if (!path.empty())
-    out += fmt::format("<path d=\"{}\" {}/>\n", path, stroke(line.ink, line.width, line.dashed));
+    out += fmt::format("<path d=\"{}\" {}/>\n", path, stroke(line.tone ? tone_color(*line.tone) : std::string(color(line.ink)), line.width, line.dashed));
   out += dots;
 }
 
@@ -532,6 +592,7 @@ void append_line(std::string& out, const Line& line, const Frame& frame) {
 
 struct PlacedPanel {
   const Panel* panel = nullptr;
+  std::optional<Panel> logarithmic = {};  ///< the panel in powers of ten, where its axis is
   Frame frame;
   double label_left = 0;  ///< of the label of y
   Ticks x_ticks, y_ticks;
@@ -539,6 +600,22 @@ struct PlacedPanel {
   double header = 0, footer = 0;
   std::size_t title_row = 0;
 };
+
+/// The logarithms of all values of y; NaN where there is none.
+Panel in_powers_of_ten(const Panel& panel) {
+  Panel result = panel;
+  const auto log = [](double y) { return y > 0 ? std::log10(y) : std::numeric_limits<double>::quiet_NaN(); };
+  for (Line& line : result.lines)
+    for (double& y : line.y) y = log(y);
+  for (Band& band : result.bands)
+    for (std::size_t i = 0; i < band.lower.size(); ++i) {
+      // The lower edge of a band may reach zero, which is at the bottom of any such plot.
+      band.lower[i] = band.lower[i] <= 0 ? -std::numeric_limits<double>::infinity() : log(band.lower[i]);
+      band.upper[i] = log(band.upper[i]);
+    }
+  if (result.y_range) result.y_range = {log(result.y_range->first), log(result.y_range->second)};
+  return result;
+}
 
 /// A name of one or two letters is easier to read when it stands upright.
 bool upright(std::string_view label) { return text_width(label, kLabelSize) < 20; }
@@ -598,6 +675,7 @@ void append_panel(std::string& out, const PlacedPanel& placed) {
   for (const PlacedCaption& caption : placed.captions)
     out += fmt::format("<path d=\"M{} {}V{}\" stroke=\"{}\" stroke-dasharray=\"2 3\"/>\n",
                        px(caption.x), px(frame.top), px(bottom), kSoftText);
+  for (const Bars& bars : panel.bars) append_bars(out, bars, frame);
   for (const Line& line : panel.lines) append_line(out, line, frame);
   out += "</g>\n";
   if (data_x_range(panel).empty())
@@ -658,8 +736,10 @@ double place_panels(std::vector<PlacedPanel>& placed, const FigureOptions& optio
     p.frame.x = x_range(*p.panel);
     p.frame.y = y_range(*p.panel);
     p.frame.height = height;
+    p.frame.compact = options.compact;
     // Five allowed means at least two drawn: steps grow by 2.5 at most.
-    p.y_ticks = make_ticks(p.frame.y, std::max(5, static_cast<int>(height / 30)));
+    const int most = std::max(5, static_cast<int>(height / 30));
+    p.y_ticks = p.panel->log_y ? make_log_ticks(p.frame.y, most) : make_ticks(p.frame.y, most);
     double& column = used[i % columns];
     column = std::max(column, std::ceil(y_label_width(p.panel->y_label) + widest(p.y_ticks) + 7));
     left = std::max(left, column);
@@ -694,6 +774,17 @@ double place_panels(std::vector<PlacedPanel>& placed, const FigureOptions& optio
 
 }  // namespace
 
+std::string_view ink_color(Ink ink) {
+  switch (ink) {
+    case Ink::truth: return "#000000";
+    case Ink::forecast: return "#0072b2";
+    case Ink::second: return "#d55e00";
+    case Ink::third: return "#009e73";
+    case Ink::muted: return "#8a8a8a";
+  }
+  return "#000000";
+}
+
 std::string draw_svg(const std::vector<Panel>& panels, const FigureOptions& options) {
   assert(options.width > 0 && options.panel_height > 0 && options.columns > 0);
   const double inner = options.width - 2 * kMargin;
@@ -713,7 +804,12 @@ std::string draw_svg(const std::vector<Panel>& panels, const FigureOptions& opti
   y += append_legend(body, legend_entries(panels), y, inner);
 
   std::vector<PlacedPanel> placed;
-  for (const Panel& panel : panels) placed.emplace_back().panel = &panel;
+  placed.reserve(panels.size());
+  for (const Panel& panel : panels) {
+    PlacedPanel& p = placed.emplace_back();
+    if (panel.log_y) p.logarithmic = in_powers_of_ten(panel);
+    p.panel = p.logarithmic ? &*p.logarithmic : &panel;
+  }
   y = place_panels(placed, options, y);
   for (const PlacedPanel& panel : placed) append_panel(body, panel);
   paragraph(options.caption, kCaptionSize, soft, inner);

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Line {
   Ink ink = Ink::forecast;
   bool dashed = false;
   double width = 1.6;
+  bool points = false;  ///< dots at the points instead of a curve through them
+  /// 0 to 1, dark to light, instead of the ink: for curves in pieces that are coloured along time.
+  std::optional<double> tone = {};
 };
 
 /// The area between two curves. NaN breaks it; an infinite edge goes to the edge of the plot.
@@ -26,6 +30,13 @@ struct Line {
 struct Band {
   std::string label = {};
   std::vector<double> x = {}, lower = {}, upper = {};
+  Ink ink = Ink::forecast;
+};
+
+/// A histogram: a bar of height heights[i] over [edges[i], edges[i + 1]].
+struct Bars {
+  std::string label = {};
+  std::vector<double> edges = {}, heights = {};
   Ink ink = Ink::forecast;
 };
 
@@ -39,7 +50,9 @@ struct Panel {
   std::string title = {}, x_label = {}, y_label = {};
   std::vector<Band> bands = {};
   std::vector<Line> lines = {};
+  std::vector<Bars> bars = {};
   std::vector<Mark> marks = {};
+  bool log_y = false;  ///< axis of powers of ten; what is not positive breaks a line
   /// Unset: what the lines cover and the bands with it, except that a band which would make this
   /// more than four times the range of the lines runs out of the plot instead of flattening them.
   std::optional<std::pair<double, double>> y_range = {};
@@ -51,7 +64,13 @@ struct FigureOptions {
   double panel_height = 300;  ///< between the axes of one panel; titles and labels come on top
   int columns = 1;            ///< panels fill row by row
   std::string title = {}, subtitle = {}, caption = {};
+  /// A few kilobytes per curve at most: coordinates are rounded to half a pixel; long curves are thinned to
+  /// columns three pixels wide and rounded to whole ones. For pages with many figures.
+  bool compact = false;
 };
+
+/// The colour of an ink, such as "#0072b2".
+std::string_view ink_color(Ink ink);
 
 /// The figure as SVG text: no scripts, no fonts to load, the same bytes for the same input. One
 /// legend for all panels stands above them. Long lines are thinned to the outermost points of

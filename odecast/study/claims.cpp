@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -128,15 +129,28 @@ Estimate rank_correlation(const std::vector<double>& a, const std::vector<double
   return {ab / std::sqrt(aa * bb), 1 / std::sqrt(n - 1), static_cast<int>(a.size())};
 }
 
-std::string rounded(double value, double se) {
-  if (!std::isfinite(value)) return "–";
-  if (se <= 0) return fmt::format("{:.3g}", value);
-  // Two digits of the standard error decide how many of the value mean something.
-  const int digits = std::clamp(1 - static_cast<int>(std::floor(std::log10(se))), 0, 6);
-  return fmt::format("{:.{}f} ± {:.{}f}", value, digits, se, digits);
-}
+std::string rounded(double value, double se) { return odecast::rounded(Estimate{value, se, 0}); }
 
 }  // namespace
+
+std::string rounded(const Estimate& e) {
+  if (!std::isfinite(e.value)) return "–";
+  if (!(e.se > 0)) return fmt::format("{:.3g}", e.value);
+  const int digits = std::clamp(1 - static_cast<int>(std::floor(std::log10(e.se))), 0, 6);
+  return fmt::format("{:.{}f} ± {:.{}f}", e.value, digits, e.se, digits);
+}
+
+std::string study_command(const StudyOptions& o) {
+  const StudyOptions full;
+  std::string command = "odecast reproduce";
+  if (o.adam_seeds == kQuickStudy.adam_seeds && o.batches == kQuickStudy.batches) {
+    command += " --quick";
+  } else {
+    if (o.adam_seeds != full.adam_seeds) command += fmt::format(" --adam-seeds {}", o.adam_seeds);
+    if (o.batches != full.batches) command += fmt::format(" --batches {}", o.batches);
+  }
+  return o.seed == full.seed ? command : command + fmt::format(" --seed {}", o.seed);
+}
 
 std::string verdict_name(Verdict verdict) {
   switch (verdict) {
@@ -431,11 +445,9 @@ std::string claims_markdown(const std::string& text) {
     return j.is_null() ? std::numeric_limits<double>::quiet_NaN() : j.get<double>();
   };
   const auto count = [&](const char* name) { return json.at(name).get<int>(); };
-  const StudyOptions full;
-  const bool quick = count("adam_seeds") == kQuickStudy.adam_seeds && count("adam_batches") == kQuickStudy.batches;
   std::string md = fmt::format(
       "# What of the paper reproduces\n\n"
-      "Written by `odecast reproduce{}`; do not edit. The paper is Green & Rindler, *Probabilistic solution of "
+      "Written by `{}`; do not edit. The paper is Green & Rindler, *Probabilistic solution of "
       "chaotic dynamical system inverse problems using Bayesian Artificial Neural Networks*, §6: the Sprott B "
       "system learnt from one trajectory of ten time units.\n\n"
       "Three readings stand side by side. `paper` is the text, Algorithms 1 and 2 as printed, with {} "
@@ -446,12 +458,8 @@ std::string claims_markdown(const std::string& text) {
       "A verdict needs two standard errors. Values are mean ± standard error over seeds (exact: over starts, where "
       "the statistic is a mean over starts). The yardstick is the same statistic for the constant band, mean ± "
       "1.96 sd of the attractor.\n\n",
-      (quick ? " --quick" : "") +
-          (count("seed") == 1 ? std::string() : fmt::format(" --seed {}", count("seed"))) +
-          (quick || count("adam_seeds") == full.adam_seeds ? std::string()
-                                                           : fmt::format(" --adam-seeds {}", count("adam_seeds"))) +
-          (quick || count("adam_batches") == full.batches ? std::string()
-                                                          : fmt::format(" --batches {}", count("adam_batches"))),
+      study_command({.adam_seeds = count("adam_seeds"), .batches = count("adam_batches"),
+                     .seed = static_cast<std::uint64_t>(count("seed"))}),
       count("adam_seeds"), count("adam_batches"));
   md += "## Claims\n\n| claim | statistic | holds if | paper | released | exact | yardstick | verdict |\n"
         "|---|---|---|--:|--:|--:|--:|---|\n";

@@ -10,6 +10,9 @@
 
 namespace odecast {
 
+/// The command that makes this study, without the folder.
+std::string study_command(const StudyOptions& options);
+
 /// Results of all units by key.
 using StudyResults = std::map<std::string, Values>;
 
@@ -18,6 +21,9 @@ struct Estimate {
   double value = 0, se = 0;
   int n = 0;
 };
+
+/// With two digits of the standard error; three digits where there is none.
+std::string rounded(const Estimate& estimate);
 
 enum class Verdict { holds, fails, undecided };
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "odecast/report/svg.hpp"
-
 namespace odecast {
 namespace {
 
@@ -24,19 +22,17 @@ Panel view_in_space(const Trajectory& run) {
     const double back = x * std::sin(turn) + y * std::cos(turn);
     return std::pair{right, z * std::cos(tilt) + back * std::sin(tilt)};
   };
-  Panel panel{.title = "", .x_label = "view direction: right", .y_label = "view direction: up"};
+  Panel panel{.x_label = "0.76 x − 0.64 y", .y_label = "0.91 z + 0.41 (0.64 x + 0.76 y)"};
   const double reach = run.states.cwiseAbs().maxCoeff();
   for (int axis = 0; axis < 3; ++axis) {
     const auto [x, y] = project(axis == 0 ? reach : 0, axis == 1 ? reach : 0, axis == 2 ? reach : 0);
-    panel.lines.push_back({.label = axis == 0 ? "axes x, y, z from the origin" : "", .x = {0, x}, .y = {0, y},
+    panel.lines.push_back({.label = axis == 0 ? "axes of x, y, z from the origin" : "", .x = {0, x}, .y = {0, y},
                            .ink = Ink::muted, .width = 1});
   }
   constexpr int parts = 60;
   const int rows = run.rows();
   for (int part = 0; part < parts; ++part) {
-    Line line{.width = 0.9};
-    if (part == 0) line.label = "start of the run";
-    if (part == parts - 1) line.label = "its end";
+    Line line{.width = 0.9, .tone = part / (parts - 1.0)};
     for (int k = part * (rows - 1) / parts; k <= (part + 1) * (rows - 1) / parts; ++k) {
       const auto [x, y] = project(run.states(k, 0), run.states(k, 1), run.states(k, 2));
       line.x.push_back(x);
@@ -92,13 +88,13 @@ std::vector<StudyFigure> study_figures(const Setting& s, const StudyResults& res
                        const std::vector<Panel>& panels, FigureOptions options) {
     options.title = fmt::format("Figure {}: {}", number, caption);
     options.subtitle = fmt::format("reading: {}", reading_name(reading));
-    figures.push_back({number, fmt::format("figure{}-{}-{}", number, what, reading_name(reading)), caption,
-                       draw_svg(panels, options)});
+    figures.push_back({number, fmt::format("figure{}-{}-{}", number, what, reading_name(reading)), reading,
+                       caption, panels, options});
   };
   const auto h = [](int per_unit) { return fmt::format("h = 1/{}", per_unit); };
   for (const Reading r : kReadings) {
     const Trajectory example = example_run(s, r);
-    add(1, "attractor", r, "the Sprott B attractor", {view_in_space(example)}, {.panel_height = 480});
+    add(1, "attractor", r, "the Sprott B attractor, coloured from the start (dark) to the end (light)", {view_in_space(example)}, {.panel_height = 480});
     add(2, "series", r, "the same run as time series", time_series(example, s.system.variables),
         {.panel_height = 130});
 

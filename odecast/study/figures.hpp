@@ -1,5 +1,6 @@
 #pragma once
 
+#include "odecast/report/svg.hpp"
 #include "odecast/study/claims.hpp"
 
 namespace odecast {
@@ -7,8 +8,10 @@ namespace odecast {
 struct StudyFigure {
   int number = 0;       ///< of the paper's figure
   std::string name;     ///< of the file, without ending
+  Reading reading = Reading::paper;
   std::string caption;
-  std::string svg;
+  std::vector<Panel> panels;
+  FigureOptions options;
 };
 
 /// The paper's nine figures, each in the readings.

@@ -12,6 +12,7 @@
 #include "odecast/core/files.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/study/figures.hpp"
+#include "odecast/study/study_page.hpp"
 
 namespace odecast {
 namespace {
@@ -39,7 +40,8 @@ void check_settings(const fs::path& file, const StudyOptions& o) {
 
 }  // namespace
 
-Reproduction reproduce(const fs::path& folder, const StudyOptions& options, const Observer& observer) {
+Reproduction reproduce(const fs::path& folder, const StudyOptions& options, const Origin& origin,
+                       const Observer& observer) {
   const fs::path unit_folder = folder / "units";
   make_folder(unit_folder);
   make_folder(folder / "figures");
@@ -104,8 +106,11 @@ Reproduction reproduce(const fs::path& folder, const StudyOptions& options, cons
   write_file(folder / "claims.json", json);
   write_file(folder / "claims.csv", claims_csv(result.claims));
   write_file(folder / "reproduction.md", claims_markdown(json));
-  for (const StudyFigure& figure : study_figures(setting, results))
-    write_file(folder / "figures" / (figure.name + ".svg"), figure.svg);
+  const std::vector<StudyFigure> figures = study_figures(setting, results);
+  for (const StudyFigure& figure : figures)
+    write_file(folder / "figures" / (figure.name + ".svg"), draw_svg(figure.panels, figure.options));
+  write_file(folder / "report.html",
+             render_page(study_page(setting, options, result.claims, found, figures, origin)));
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "odecast/core/observer.hpp"
+#include "odecast/report/results.hpp"
 #include "odecast/study/claims.hpp"
 
 namespace odecast {
@@ -17,6 +18,6 @@ struct Reproduction {
 /// was interrupted goes on there and ends with the same bytes. Throws Error (usage) when the folder holds a
 /// study with other settings.
 Reproduction reproduce(const std::filesystem::path& folder, const StudyOptions& options,
-                       const Observer& observer);
+                       const Origin& origin, const Observer& observer);
 
 }  // namespace odecast

@@ -32,9 +32,8 @@ int degree_of(const std::vector<int>& powers) {
   return sum;
 }
 
-/// Weights that make the kernel equal to Σ_m C_om φ_m(u), for k >= F: units α with w = α and
-/// b = p - |α|, one per monomial u^α. The p-th powers of these forms span all polynomials of degree p
-/// (the lattice of a simplex determines its polynomials); for p = 2 they are the polarisation identity.
+}  // namespace
+
 void set_polynomial(Network& network, const MonomialBasis& basis, const Eigen::MatrixXd& C) {
   const int F = basis.size(), n = basis.variables(), p = basis.degree();
   Layer &hidden = network.layers[0], &out = network.layers[1];
@@ -52,8 +51,6 @@ void set_polynomial(Network& network, const MonomialBasis& basis, const Eigen::M
   const Eigen::MatrixXd W2 = P.partialPivLu().solve(C.transpose());  // P W2ᵀ = Cᵀ
   out.weights.leftCols(F) = W2.transpose();
 }
-
-}  // namespace
 
 ExactObjective::ExactObjective(const RowFactor& factor, int units, double dropout)
     : basis_(factor.basis()),

@@ -83,6 +83,12 @@ struct ExactSummary {
   double seconds = 0;
 };
 
+/// Weights that make a polynomial kernel equal to Σ_m C_om φ_m(u), for k >= F: units α with w = α and
+/// b = p - |α|, one per monomial u^α. The p-th powers of these forms span all polynomials of degree p
+/// (the lattice of a simplex determines its polynomials); for p = 2 they are the polarisation identity.
+/// `coefficients` is outputs × monomials.
+void set_polynomial(Network& network, const MonomialBasis& basis, const Eigen::MatrixXd& coefficients);
+
 /// Trains a polynomial-kernel network in place on the factor of its rows. At dropout 0 with at least
 /// as many units as monomials it is a least-squares problem and solved as such.
 ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactOptions& options,

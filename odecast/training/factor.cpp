@@ -87,6 +87,21 @@ void RowFactor::add(const Matrix& states, const Matrix& derivatives, const Vecto
   drop(weights_, 1);
 }
 
+void RowFactor::add_features(const Matrix& features, const Matrix& targets) {
+  const int F = basis_.size(), m = F + outputs_;
+  assert(features.cols() == F && targets.cols() == outputs_ && features.rows() == targets.rows());
+  for (Eigen::Index at = 0; at < features.rows(); at += leaf_rows_) {
+    const Eigen::Index rows = std::min(leaf_rows_, features.rows() - at);
+    Eigen::MatrixXd block = Eigen::MatrixXd::Zero(std::max<Eigen::Index>(rows, m), m);
+    block.topLeftCorner(rows, F) = features.middleRows(at, rows);
+    block.topRightCorner(rows, outputs_) = targets.middleRows(at, rows);
+    Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(block);
+    push(block.topRows(m).triangularView<Eigen::Upper>());
+  }
+  weight_ += features.col(0).squaredNorm();
+  rows_ += features.rows();
+}
+
 Eigen::MatrixXd RowFactor::triangle() const {
   Triangle t = leaf(states_.data(), derivatives_.data(), weights_.data(),
                     static_cast<Eigen::Index>(weights_.size()));

@@ -10,16 +10,16 @@ inline constexpr int kRowsPerBlock = 32;  ///< a word of mask bits serves one un
 /// set, as plain numbers and pointers.
 struct GradientJob {
   int n, k, outputs, degree;
-  long rows;                   ///< in this job
-  long stride;                 ///< between variables in states and targets
-  const double* states;        ///< variable × row
-  const double* targets;       ///< output × row
+  long rows;                        ///< in this job
+  long stride;                      ///< between variables in states and targets
+  const double* states;             ///< variable × row
+  const double* targets;            ///< output × row
   const double *W1, *B1, *W2, *B2;  ///< W1 and B1 times mask_value
-  double mask_value;           ///< 1, or 1/q when the mask is rescaled
-  const std::uint32_t* masks;  ///< block × unit
-  double* gradient;            ///< W1, B1, W2, B2: Σ over rows of ∂|e|²/2
-  double loss;                 ///< Σ over rows of |e|²
-  double* work;                ///< gradient_work_size() doubles, aligned to 64 bytes
+  double mask_value;                ///< 1, or 1/q when the mask is rescaled
+  const std::uint32_t* masks;       ///< block × unit
+  double* gradient;                 ///< W1, B1, W2, B2: Σ over rows of ∂|e|²/2
+  double loss;                      ///< Σ over rows of |e|²
+  double* work;                     ///< gradient_work_size() doubles, aligned to 64 bytes
 };
 
 constexpr long gradient_work_size(int n, int k, int outputs) {
@@ -28,20 +28,57 @@ constexpr long gradient_work_size(int n, int k, int outputs) {
   return 8 * (parameters + 4L * k + 9L * widest);
 }
 
-/// The mask words of a run of blocks: bit i of masks[block × units + j] is row i of unit j.
+/// The same for rows grouped by their masks; see pattern_kernel.hpp. Coefficients and their
+/// gradients are monomial × 4 outputs, of which job.outputs are in use.
+struct PatternJob {
+  int k, outputs, monomials;   ///< patterns_apply() holds
+  long rows;                   ///< in this job, at most kMaxPatternRows
+  long stride;                 ///< between rows in numbers
+  const double* numbers;       ///< of a row: φ, then four targets
+  const double* coefficients;  ///< C_0, …, C_k, aligned to 64 bytes as all that follows
+  const std::uint32_t* masks;  ///< block × unit
+  std::uint16_t* patterns;     ///< room for a number per row, in whole blocks
+  std::uint16_t* order;        ///< the same, and kAhead zeros after it
+  std::uint16_t* ends;         ///< 2^k zeros, before and after
+  double* gradient;            ///< H_0, …, H_k: Σ over rows of ∂|e|²/2
+  double loss;                 ///< Σ over rows of |e|²
+  double* work;                ///< pattern_work_size() doubles
+};
+
+inline constexpr long kMaxPatternRows = 0xffff;
+inline constexpr int kAhead = 8;  ///< rows fetched before their turn
+
+/// Sizes that the kernel is compiled for: the monomials of n <= 3 variables up to degree 3, and of
+/// 4 up to 2.
+constexpr bool patterns_apply(int k, int outputs, int monomials) {
+  return k >= 1 && k <= 16 && outputs <= 4 &&
+         ((monomials >= 2 && monomials <= 6) || monomials == 10 || monomials == 15 ||
+          monomials == 20);
+}
+
+constexpr long pattern_work_size(int k, int monomials) {
+  return 4L * monomials * (3 * (1L << k / 2) + 2 * (1L << (k - k / 2)));
+}
+
+inline constexpr int kMaskWords = 16;  ///< drawn at a time
+
+/// Words of bernoulli_word(), from an even one on.
 struct MaskJob {
   std::uint64_t seed;
   std::uint32_t purpose;
-  std::uint64_t step;
-  long first_block, blocks;
-  int units;
+  std::uint64_t index;
+  long first_word, words;
   std::uint32_t probability;  ///< of a 1, times 2^32
-  std::uint32_t* masks;
+  std::uint32_t* masks;       ///< room for `words`, rounded up to kMaskWords
 };
 
 void run_masks_sse2(const MaskJob& job);
 void run_masks_avx2(const MaskJob& job);
 void run_masks_avx512(const MaskJob& job);
+
+void run_patterns_sse2(PatternJob& job);
+void run_patterns_avx2(PatternJob& job);
+void run_patterns_avx512(PatternJob& job);
 
 void run_gradient_sse2(GradientJob& job);
 void run_gradient_avx2(GradientJob& job);

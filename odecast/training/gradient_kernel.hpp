@@ -20,27 +20,27 @@ ODECAST_INLINE Pack load_rows(const double* from, long first, long count) {
   return p;
 }
 
-/// The words of bernoulli_word() (core/random.hpp), eight at a time: lane l gets word `word + l` of the
-/// stream with that index. Philox4x32-10 in 64-bit lanes, whose high halves are ignored.
-ODECAST_INLINE void bernoulli_words(std::uint64_t seed, std::uint32_t purpose, std::uint64_t index,
-                                    std::uint32_t word, std::uint32_t probability,
-                                    std::uint32_t* out) {
+/// The words of bernoulli_word() (core/random.hpp), sixteen at a time: lane l gets words 2 (pair + l)
+/// in its low half and 2 (pair + l) + 1 in its high half. Philox4x32-10 in 64-bit lanes, whose high
+/// halves are ignored.
+ODECAST_INLINE void bernoulli_words(const MaskJob& job, std::uint32_t pair, std::uint32_t* out) {
   NativeInt result[kParts], undecided[kParts];
   ODECAST_EACH_PART {
     result[part] = NativeInt{};
-    undecided[part] = NativeInt{} + 0xffffffffLL;
+    undecided[part] = NativeInt{} - 1;
   }
-  std::uint32_t rest = probability;
-  for (std::uint32_t group = 0; rest != 0 && group < 8; ++group) {
+  std::uint32_t rest = job.probability;
+  for (std::uint32_t group = 0; rest != 0; ++group) {
     Words c[4];
     ODECAST_EACH_PART {
       for (int l = 0; l < kNativeLanes; ++l)
-        c[0].v[part][l] = (word + static_cast<std::uint32_t>(part * kNativeLanes + l)) * 8 + group;
-      c[1].v[part] = NativeInt{} + static_cast<std::int64_t>(purpose);
-      c[2].v[part] = NativeInt{} + static_cast<std::int64_t>(index & 0xffffffffu);
-      c[3].v[part] = NativeInt{} + static_cast<std::int64_t>(index >> 32);
+        c[0].v[part][l] = (pair + static_cast<std::uint32_t>(part * kNativeLanes + l)) * 16 + group;
+      c[1].v[part] = NativeInt{} + static_cast<std::int64_t>(job.purpose);
+      c[2].v[part] = NativeInt{} + static_cast<std::int64_t>(job.index & 0xffffffffu);
+      c[3].v[part] = NativeInt{} + static_cast<std::int64_t>(job.index >> 32);
     }
-    auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
+    auto key0 = static_cast<std::uint32_t>(job.seed);
+    auto key1 = static_cast<std::uint32_t>(job.seed >> 32);
     for (int round = 0; round < 10; ++round) {
       const Words p0 = multiply(c[0], 0xD2511F53u), p1 = multiply(c[2], 0xCD9E8D57u);
       ODECAST_EACH_PART {
@@ -53,10 +53,9 @@ ODECAST_INLINE void bernoulli_words(std::uint64_t seed, std::uint32_t purpose, s
       key0 += 0x9E3779B9u;
       key1 += 0xBB67AE85u;
     }
-    NativeInt any = NativeInt{};
-    for (int digit = 0; digit < 4; ++digit, rest <<= 1) {
+    for (int digit = 0; digit < 2; ++digit, rest <<= 1) {
       ODECAST_EACH_PART {
-        const NativeInt u = c[digit].v[part];
+        const NativeInt u = (c[digit].v[part] & 0xffffffffLL) | c[2 + digit].v[part] << 32;
         if (rest >> 31) {
           result[part] |= undecided[part] & ~u;
           undecided[part] &= u;
@@ -65,28 +64,17 @@ ODECAST_INLINE void bernoulli_words(std::uint64_t seed, std::uint32_t purpose, s
         }
       }
     }
-    ODECAST_EACH_PART any |= undecided[part];
+    if (rest == 0) break;
     std::int64_t left = 0;
-    for (int l = 0; l < kNativeLanes; ++l) left |= any[l];
+    ODECAST_EACH_PART for (int l = 0; l < kNativeLanes; ++l) left |= undecided[part][l];
     if (left == 0) break;
   }
-  ODECAST_EACH_PART for (int l = 0; l < kNativeLanes; ++l)
-    out[part * kNativeLanes + l] = static_cast<std::uint32_t>(result[part][l]);
+  __builtin_memcpy(out, result, sizeof(result));
 }
 
 void run_masks(const MaskJob& job) {
-  // Words come eight at a time; what is beyond the last unit goes into `spare`.
-  std::uint32_t spare[kLanes];
-  for (long b = 0; b < job.blocks; ++b) {
-    const std::uint64_t index = job.step << 32 | static_cast<std::uint64_t>(job.first_block + b);
-    std::uint32_t* out = job.masks + b * job.units;
-    for (int j = 0; j < job.units; j += kLanes) {
-      const bool whole = j + kLanes <= job.units;
-      bernoulli_words(job.seed, job.purpose, index, static_cast<std::uint32_t>(j), job.probability,
-                      whole ? out + j : spare);
-      for (int l = 0; !whole && j + l < job.units; ++l) out[j + l] = spare[l];
-    }
-  }
+  for (long w = 0; w < job.words; w += kMaskWords)
+    bernoulli_words(job, static_cast<std::uint32_t>((job.first_word + w) / 2), job.masks + w);
 }
 
 /// Loss and gradient of Σ_i |B2 + W2 (d_i ∘ (W1 u_i + B1))^p - g_i|² over the rows of a job, 32 rows

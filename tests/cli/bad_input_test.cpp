@@ -699,6 +699,34 @@ TEST_F(BadInputTest, TwoOutputsInOneFile) {
             {"--test", "--train", "another file"});
 }
 
+TEST_F(BadInputTest, ReportThatIsAnotherFileOrDoesNothing) {
+  make_model();
+  write("test.csv", "t,x,y,z\n1.1,0,0,0\n1.2,0,0,0\n");
+  const Words forecast = {"forecast", "model.json", "--until", "1.2", "--draws", "20"};
+  const auto with = [&](Words more) {
+    Words words = forecast;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  refused(with({"--report", "./forecast.csv"}), kUsage, {"--report", "--output", "another file"});
+  refused(with({"--report", "model.json"}), kUsage, {"'model.json'", "also the input"});
+  refused(with({"--truth", "test.csv", "--report", "test.csv"}), kUsage, {"'test.csv'", "also the input"});
+  refused(with({"--truth", "test.csv"}), kUsage, {"--truth", "--report"});
+  refused(with({"--system", "SprottB"}), kUsage, {"--system", "--report"});
+  refused(with({"--report", "new.out", "--lyapunov", "-1"}), kUsage, {"--lyapunov", "> 0"});
+  refused(with({"--report", "new.out", "--lyapunov", "1", "--system", "Lorenz"}), kUsage, {"--lyapunov", "--system"});
+  refused(with({"--report", "nowhere/page.html"}), kFileFailure, {"nowhere"});
+  refused(with({"--report", "new.out", "--field", "mean"}), kUsage, {"--report", "--field draws"});
+  refused({"fit", "train.csv", "-o", "new.out", "--report", "./new.out"}, kUsage, {"--report", "--output"});
+  refused({"fit", "train.csv", "--report", "train.csv"}, kUsage, {"also the input"});
+  refused({"fit", "train.csv", "--title", "x"}, kUsage, {"--title", "--report"});
+  // Truth that does not match is found before anything is written.
+  write("other.csv", "t,x,q\n1.1,0,0\n1.2,0,0\n");
+  refused(with({"--truth", "other.csv", "--report", "new.out"}), kBadData, {"other.csv", "variable 'y'"});
+  write("late.csv", "t,x,y,z\n7,0,0,0\n8,0,0,0\n");
+  refused(with({"--truth", "late.csv", "--report", "new.out"}), kBadData, {"late.csv", "--at"});
+}
+
 TEST_F(BadInputTest, OutputThatIsAPipeIsNotReplacedByAFile) {
   // Renaming a file over it would do the same to /dev/null.
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);

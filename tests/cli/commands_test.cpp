@@ -121,14 +121,14 @@ const std::vector<Helped> kHelp = {
       {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
       {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
       {"--mask-per", "row"}, {"--seed", "1"}, {"--threads", "all"}, {"--output", "model.json"}},
-     {"--rescale", "--layers", "--time", "--id", "--variables"}},
+     {"--rescale", "--layers", "--time", "--id", "--variables", "--report", "--title"}},
     {"forecast",
      {{"--draws", "1000"}, {"--masks", "sampled"}, {"--level", "0.95"}, {"--bands", "both"}, {"--blow-up", "discard"},
       {"--field", "draws"}, {"--mask-change", "never"}, {"--method", "rk45"}, {"--rtol", "0.001"},
       {"--atol", "1e-06"}, {"--bound", "1000000"}, {"--attempts", "20"}, {"--max-steps", "100000"},
       {"--seed", "1"}, {"--threads", "all"}, {"--output", "forecast.csv"}},
      {"--init", "--init-sd", "--from", "--until", "--step", "--at", "--time", "--id", "--trajectory",
-      "--transition-noise", "--fixed-step"}},
+      "--transition-noise", "--fixed-step", "--report", "--truth", "--lyapunov", "--system", "--title"}},
     {"score",
      {{"--band", "sd"}, {"--threshold", "0.4"}},
      {"--lyapunov", "--system", "--trajectory", "--time", "--id", "--variables"}},
@@ -787,6 +787,63 @@ TEST_F(CommandsTest, LocaleChangesNoNumber) {
     for (std::size_t i = 0; i < now.size(); ++i)
       EXPECT_TRUE(now[i] == first[i]) << "output " << i << ":\n" << now[i].substr(0, 300);
   }
+}
+
+/// The words of a page, tags left out.
+std::string page_text(const std::string& html) {
+  const auto body = html.substr(html.find("<main"), html.find("</main>") - html.find("<main"));
+  return std::regex_replace(body, std::regex("<[^>]*>"), " ");
+}
+
+TEST_F(CommandsTest, ForecastWritesAPageThatSaysWhatTheFilesSay) {
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "10", "--step", "0.01", "-o", "train.csv"});
+  run_well({"simulate", "SprottB", "--init=-1,-1,-1", "--until", "5", "--step", "0.05", "-o", "test.csv"});
+  run_well({"fit", "train.csv", "-o", "model.json"});
+  const Words words = {"forecast", "model.json", "--init=-1,-1,-1", "--until", "5", "--step", "0.05",
+                       "--draws", "100", "--truth", "test.csv", "--system", "SprottB", "--title",
+                       "It's <new>", "--report", "page.html"};
+  const Json json = json_of(words);
+  EXPECT_EQ(json["report"], "page.html");
+  const std::string page = read("page.html"), text = page_text(page);
+  EXPECT_LT(page.size(), 1'000'000u);
+  EXPECT_TRUE(contains(page, "<title>It&#39;s &lt;new&gt;</title>"));
+  const Json scores = json_of({"score", "forecast.csv", "test.csv", "--system", "SprottB"});
+  char coverage[32];
+  std::snprintf(coverage, sizeof coverage, "%.1f %%", 100 * scores["coverage"]["all"].get<double>());
+  EXPECT_TRUE(contains(text, coverage)) << coverage;
+  EXPECT_TRUE(contains(text, "101 rows") || contains(text, "100 times in (0, 5]"));
+  EXPECT_TRUE(contains(page, "--title &#39;It&#39;\\&#39;&#39;s &lt;new&gt;&#39;"));  // quoted for a shell
+  for (const char* word : {"Lyapunov time", "Coverage against nominal level", "PIT", "Blow-ups", "--seed", "<dt>odecast</dt><dd>0."})
+    EXPECT_TRUE(contains(text, word) || contains(page, word)) << word;
+  EXPECT_FALSE(contains(page.substr(0, page.find("<script>")), "https://")) << "an address in the page";
+
+  // The forecast's numbers do not depend on whether a page is written; the page has the same bytes again.
+  const std::string with_page = read("forecast.csv");
+  json_of(words);
+  EXPECT_TRUE(read("page.html") == page);
+  run_well({"forecast", "model.json", "--init=-1,-1,-1", "--until", "5", "--step", "0.05", "--draws", "100"});
+  EXPECT_TRUE(read("forecast.csv") == with_page);
+  EXPECT_TRUE(contains(run_well({"forecast", "model.json", "--until", "11", "--draws", "20", "--report", "p.html"}).out,
+                       "Page written to p.html"));
+  EXPECT_FALSE(contains(page_text(read("p.html")), "PIT"));  // no truth, no scores
+}
+
+TEST_F(CommandsTest, FitWritesAPage) {
+  write("two.csv", "trajectory,t,x\na,0,1\na,0.1,0.9\na,0.2,0.81\nb,0,2\nb,0.1,1.8\nb,0.2,1.62\n");
+  const Json json = json_of({"fit", "two.csv", "--degree", "1", "--report", "page.html"});
+  EXPECT_EQ(json["report"], "page.html");
+  const std::string text = page_text(read("page.html"));
+  EXPECT_TRUE(contains(text, "Learnt from 4 rows in 2 trajectories.") ||
+              contains(read("page.html"), "Learnt from 4 rows in 2 trajectories."));
+  EXPECT_TRUE(contains(text, "dx/dt"));
+  // From a pipe the data can be read only once.
+  const std::string model = read("model.json");
+  run_well({"fit", "-", "--degree", "1", "--report", "piped.html"}, {.input = read("two.csv")});
+  EXPECT_EQ(read("model.json"), model);
+  EXPECT_TRUE(contains(read("piped.html"), "in 2 trajectories"));
+  // A general network has no equations, and says so.
+  run_well({"fit", "two.csv", "--layers", "4", "--batches", "3", "-o", "net.json", "--report", "net.html"});
+  EXPECT_TRUE(contains(read("net.html"), "no equations to read"));
 }
 
 }  // namespace

@@ -435,5 +435,73 @@ TEST(ForecastTest, OptionsOutOfRangeAreRefused) {
   refused([](auto& o) { o.draws = 1'000'000'000; });
 }
 
+TEST(ForecastTest, SamplesAreDrawsAndChangeNothing) {
+  // Few masks (each integrated once), many masks (one by one), random starts: the same rule.
+  for (const int n : {1, 8}) {
+    const Model model = decaying_model(n, 0.3);
+    ForecastOptions o;
+    o.init = Vector::Ones(n);
+    o.times = regular_times(0, 1, 0.25);
+    o.draws = 200;
+    for (const bool random : {false, true}) {
+      o.init_sd = random ? std::optional<Vector>(Vector::Constant(n, 0.1)) : std::nullopt;
+      o.samples = 0;
+      const Forecast without = forecast(model, o, ignore_progress);
+      EXPECT_TRUE(without.samples.empty());
+      o.samples = 7;
+      o.threads = 2;
+      const Forecast with = forecast(model, o, ignore_progress);
+      EXPECT_EQ(with.mean, without.mean);
+      EXPECT_EQ(with.q_upper, without.q_upper);
+      ASSERT_EQ(with.samples.size(), 7u);
+      // The same draws as a forecast of just two keeps: the first ones.
+      o.draws = 2;
+      o.samples = 2;
+      const Forecast two = forecast(model, o, ignore_progress);
+      o.draws = 200;
+      for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(two.samples[k], with.samples[k]);
+      // Lanes sum in another order than matrices.
+      EXPECT_LT(((two.samples[0] + two.samples[1]) / 2 - two.mean).bottomRows(4).cwiseAbs().maxCoeff(), 1e-14);
+      for (const Matrix& sample : with.samples) {
+        ASSERT_EQ(sample.rows(), 5);
+        if (!random) {
+          EXPECT_EQ(sample.row(0), Vector::Ones(n).transpose());
+        }
+        EXPECT_TRUE((sample.row(4).array() <= sample.row(0).array()).all());
+      }
+    }
+  }
+}
+
+TEST(ForecastTest, SamplesOfEnumeratedMasksAreTheMostProbable) {
+  ForecastOptions o = until(1);
+  o.masks = MaskSource::enumerated;
+  o.samples = 3;
+  o.solver.rtol = o.solver.atol = 1e-8;
+  const Forecast f = forecast(decaying_model(1, 0.3), o, ignore_progress);
+  ASSERT_EQ(f.samples.size(), 3u);  // both units kept (.49), then one of them (.21 each)
+  EXPECT_NEAR(f.samples[0](4, 0), std::exp(-1.0), 1e-6);
+  EXPECT_NEAR(f.samples[1](4, 0), std::exp(-0.5), 1e-6);
+  EXPECT_NEAR(f.samples[2](4, 0), std::exp(-0.5), 1e-6);
+}
+
+TEST(ForecastTest, SamplesThatBlowUpAreShortOrLeftOut) {
+  ForecastOptions o = until(2, 0.1);
+  o.samples = 20;
+  o.draws = 20;
+  const Model model = exploding_model(0.5);  // half of the draws have a pole at t = 1
+  for (const Matrix& sample : forecast(model, o, ignore_progress).samples) EXPECT_EQ(sample.rows(), 21);
+  o.blow_up = BlowUp::until;
+  int ended = 0;
+  for (const Matrix& sample : forecast(model, o, ignore_progress).samples) {
+    ended += sample.rows() < 21;
+    EXPECT_GE(sample.rows(), 10);
+  }
+  EXPECT_GT(ended, 0);
+  EXPECT_LT(ended, 20);
+  o.samples = -1;
+  EXPECT_THROW(forecast(model, o, ignore_progress), Error);
+}
+
 }  // namespace
 }  // namespace odecast

@@ -95,7 +95,7 @@ TEST(NpyTest, TimesComeFromTheFirstColumnOrAStep) {
   EXPECT_EQ(d.trajectories[0].times, (std::vector<double>{0, 0.5, 1}));
   const std::string vector = npy("'<f8'", false, "3,", bytes_of<double>({4, 5, 6}));
   EXPECT_EQ(parse_observations(vector, "f", {.step = 2}).trajectories[0].states(2, 0), 6);
-  EXPECT_NE(message(vector).find("--step H"), std::string::npos);
+  EXPECT_NE(message(vector).find("--sample-step H"), std::string::npos);
   // Three dimensions: trajectories.
   const Dataset two = parse_observations(npy("'<f8'", false, "2, 2, 2", bytes_of<double>({0, 1, 1, 2, 0, 3, 1, 4})), "f");
   ASSERT_EQ(two.trajectories.size(), 2u);

@@ -90,6 +90,10 @@ std::vector<double> heights(const std::string& path) {
   std::vector<double> numbers;
   std::string word;
   for (const char c : path + " ") {
+    if (c == '-' && !word.empty()) {  // compact paths have no space before a sign
+      numbers.push_back(parse_number(word).value());
+      word.clear();
+    }
     if (std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == '-') {
       word += c;
     } else if (!word.empty()) {
@@ -304,6 +308,66 @@ TEST(SvgTest, BandsBreakAtNanAndReachTheEdgeAtInfinity) {
   EXPECT_EQ(count(paths[0], "Z"), 2);
   const std::vector<double> y = heights(paths[0]);
   EXPECT_LT(*std::min_element(y.begin(), y.end()), 0);
+}
+
+TEST(SvgTest, LogarithmicAxisHasPowersOfTen) {
+  Panel panel{.y_label = "error", .log_y = true};
+  Line line{.label = "a"};
+  for (int i = 0; i <= 100; ++i) {
+    line.x.push_back(i);
+    line.y.push_back(std::pow(10.0, -4 + 0.05 * i));  // 1e-4 … 10, a straight line on this axis
+  }
+  line.y[50] = 0;  // breaks it
+  panel.lines.push_back(line);
+  const std::string svg = draw_svg({panel});
+  expect_sound(svg);
+  EXPECT_EQ(tick_labels(svg, "y"), (std::vector<std::string>{"1e\u22124", "1e\u22123", "1e\u22122", "1e\u22121", "1e0", "1e1"}));
+  const auto y = heights(curves(svg)[0]);
+  ASSERT_LE(y.size(), 8u);  // straight but for the break
+  EXPECT_NEAR(y.front() - y.back(), 300 / 1.1, 0.1);  // the range and 5 % on both sides
+  panel.lines[0].y.assign(101, 3.0);
+  panel.lines[0].y[3] = 4;
+  EXPECT_GE(tick_labels(draw_svg({panel}), "y").size(), 2u);
+}
+
+TEST(SvgTest, BarsStandOnZeroAndPointsAreDots) {
+  Panel panel{.x_label = "x"};
+  panel.bars.push_back({"share", {0, 0.5, 1}, {0.2, 0.8}});
+  panel.lines.push_back({.label = "dots", .x = {0.2, 0.1, kNan}, .y = {0.3, 0.4, 1}, .points = true});
+  const std::string svg = draw_svg({panel});
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "fill-opacity=\"0.75\""), 2);
+  EXPECT_EQ(count(curves(svg).back(), "h0"), 2);  // the third is not finite
+  EXPECT_EQ(tick_labels(svg, "y").front(), "0.0");
+  EXPECT_TRUE(svg.find(">share<") != svg.npos && svg.find(">dots<") != svg.npos);
+}
+
+TEST(SvgTest, CompactFiguresAreTheSameCurvesInFewerBytes) {
+  Panel panel;
+  Line line{.label = "a"};
+  Band band{.label = "b"};
+  for (int i = 0; i < 100'000; ++i) {
+    line.x.push_back(i);
+    line.y.push_back(std::sin(0.31 * i) * std::cos(1e-4 * i));
+    band.x.push_back(i);
+    band.lower.push_back(line.y.back() - 1);
+    band.upper.push_back(line.y.back() + 1);
+  }
+  panel.lines.push_back(line);
+  panel.bands.push_back(band);
+  const std::string whole = draw_svg({panel}), compact = draw_svg({panel}, {.compact = true});
+  expect_sound(compact);
+  EXPECT_LT(compact.size(), 20'000u);
+  EXPECT_LT(compact.size(), whole.size() / 3);
+  // A short curve is off by half a pixel at most: add up the steps.
+  panel.bands.clear();
+  panel.lines[0].x = {0, 1, 2, 3, 4};
+  panel.lines[0].y = {0, 5.1, -2.2, 3.3, 0.4};
+  const auto absolute = heights(curves(draw_svg({panel}))[0]);
+  auto relative = heights(curves(draw_svg({panel}, {.compact = true}))[0]);
+  ASSERT_EQ(absolute.size(), relative.size());
+  for (std::size_t i = 1; i < relative.size(); ++i) relative[i] += relative[i - 1];
+  for (std::size_t i = 0; i < relative.size(); ++i) EXPECT_NEAR(relative[i], absolute[i], 0.26);
 }
 
 }  // namespace

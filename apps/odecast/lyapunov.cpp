@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
+#include "odecast/core/parallel.hpp"
+#include "odecast/posterior/dropout_posterior.hpp"
+#include "odecast/posterior/model_file.hpp"
+#include "odecast/scores/lyapunov.hpp"
+#include "odecast/systems/catalogue.hpp"
+
+namespace odecast::cli {
+namespace {
+
+std::vector<double> to_list(const Vector& v) { return {v.begin(), v.end()}; }
+
+/// Spectra of the draws of a model that stay bounded, in the user's unit of time.
+struct OfDraws {
+  std::vector<Vector> exponents;
+  long tried = 0;
+};
+OfDraws of_draws(const Model& model, const Vector& start, const LyapunovOptions& options, long draws,
+                 const Arguments& a, const Observer& observer) {
+  const DropoutPosterior posterior(model.network);
+  std::vector<LyapunovSpectrum> spectra(static_cast<std::size_t>(draws));
+  parallel_for(
+      a.threads(), spectra.size(),
+      [&](std::size_t k) {
+        spectra[k] = lyapunov_spectrum(posterior.draw(a.seed(), k), start, options);
+      },
+      [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(draws)); });
+  OfDraws result{{}, draws};
+  for (const LyapunovSpectrum& s : spectra)
+    if (s.status == SolveStatus::finished) result.exponents.push_back(s.exponents / model.scaling.time);
+  return result;
+}
+
+int run(const Arguments& a) {
+  const std::string name = a.positional(0);
+  const bool is_model = std::filesystem::exists(name) || name.ends_with(".json");
+  LyapunovOptions options;
+  options.until = a.number("--until");
+  options.transient = a.number("--transient");
+  options.interval = a.number("--interval");
+  needs(a, {"--draws", "--seed"}, is_model, "a model");
+
+  std::optional<Model> model;
+  std::optional<System> system;
+  Vector start;
+  if (is_model) {
+    model = load_model(name);
+    start = a.given("--init") ? to_vector(a.numbers("--init")) : model->last_state;
+  } else {
+    system = find_system(name);
+    start = a.given("--init") ? to_vector(a.numbers("--init")) : system->start;
+  }
+  const auto dimension = static_cast<Eigen::Index>(is_model ? model->dimension() : system->field.dimension());
+  if (start.size() != dimension)
+    throw_usage({"option --init", fmt::format("{} values", start.size()), fmt::format("{}", dimension),
+                 "Give one value per variable, separated by commas."});
+
+  const Observer observer = progress(a);
+  nlohmann::ordered_json json{{"of", name}};
+  LyapunovSpectrum s;
+  if (is_model) {  // follow it in the model's units
+    const double unit = model->scaling.time;
+    options.until /= unit;
+    options.transient /= unit;
+    options.interval /= unit;
+    const Vector from = model->scaling.to_model(start);
+    s = lyapunov_spectrum(DropoutPosterior(model->network).mean_field(), from, options, observer);
+    s.exponents /= unit;
+    s.standard_error /= unit;
+    s.divergence /= unit;
+    s.time *= unit;
+    if (const long draws = a.whole("--draws", 0, 100000); draws > 0) {
+      const OfDraws all = of_draws(*model, from, options, draws, a, observer);
+      Vector mean = Vector::Zero(dimension), sd = Vector::Zero(dimension);
+      const auto kept = static_cast<double>(all.exponents.size());
+      for (const Vector& e : all.exponents) mean += e / kept;
+      for (const Vector& e : all.exponents) sd += (e - mean).cwiseAbs2() / std::max(1.0, kept - 1);
+      json["draws"] = {{"tried", all.tried}, {"bounded", all.exponents.size()}, {"mean", to_list(mean)},
+                       {"sd", to_list(sd.cwiseSqrt())}};
+    }
+  } else {
+    s = lyapunov_spectrum(system->field, start, options, observer);
+  }
+  json["status"] = status_name(s.status);
+  if (s.status == SolveStatus::finished) {
+    json["exponents"] = to_list(s.exponents);
+    json["standard_error"] = to_list(s.standard_error);
+    json["divergence"] = s.divergence;
+    json["time"] = s.time;
+    if (system && system->lyapunov) json["catalogue"] = *system->lyapunov;
+  }
+  if (a.json()) {
+    fmt::print("{}\n", json.dump(2));
+  } else if (s.status == SolveStatus::finished && !a.quiet()) {
+    fmt::print("exponents of {}{}, over {:.6g} time units\n", name, is_model ? " (mean field)" : "", s.time);
+    for (Eigen::Index i = 0; i < dimension; ++i)
+      fmt::print("  {:+.4f} ± {:.4f}\n", s.exponents[i], s.standard_error[i]);
+    fmt::print("sum {:+.6f}, mean divergence {:+.6f}\n", s.exponents.sum(), s.divergence);
+    if (s.exponents[0] > 2 * s.standard_error[0])
+      fmt::print("one Lyapunov time is {:.3g}: errors grow e-fold in it\n", 1 / s.exponents[0]);
+    if (json.contains("catalogue")) fmt::print("the catalogue has {:+.4f} for the largest\n", *system->lyapunov);
+    if (json.contains("draws")) {
+      const auto& d = json["draws"];
+      fmt::print("draws of the model: {} of {} stay bounded; largest exponent {:+.4f}, sd over draws {:.4f}\n",
+                 d["bounded"].get<long>(), d["tried"].get<long>(), d["mean"][0].get<double>(),
+                 d["sd"][0].get<double>());
+    }
+  }
+  if (s.status == SolveStatus::finished) return kDone;
+  complain(fmt::format("the orbit does not stay bounded ({}): no exponents. Choose another --init or model.",
+                       status_name(s.status)));
+  return kNotTrusted;
+}
+
+}  // namespace
+
+Command lyapunov_command() {
+  return {"lyapunov",
+          "growth rates of small errors, of a system or a model",
+          "Follows an orbit and the displacements along it and gives the Lyapunov exponents with their standard\n"
+          "errors. For a model: of its mean field, and of draws.",
+          "odecast lyapunov Lorenz\n  odecast lyapunov model.json --draws 50",
+          {{"SYSTEM|MODEL", "name in the catalogue, or file written by odecast fit"}},
+          with_common({{"--init", "A,B,…", "start (default: the catalogue's, or the last observation)", ""},
+                       {"--until", "T", "time to average over", "2000"},
+                       {"--transient", "T", "time to leave out first", "100"},
+                       {"--interval", "T", "time between factorisations", "0.5"},
+                       {"--draws", "N", "draws of a model to follow", "0"},
+                       seed_option(),
+                       threads_option()}),
+          run};
+}
+
+}  // namespace odecast::cli

@@ -1,0 +1,133 @@
+#include "odecast/derivatives/stencil.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace odecast {
+
+void first_derivative_weights(const double* times, int points, double at, double* weights) {
+  assert(points >= 1 && points <= 32);
+  // c0, c1: weights of the value and of the derivative of the interpolant through the points so far.
+  double c0[32] = {1};
+  double* c1 = weights;
+  std::fill(c1, c1 + points, 0.0);
+  double before = 1, distance = times[0] - at;
+  for (int i = 1; i < points; ++i) {
+    double product = 1;
+    const double last = distance;
+    distance = times[i] - at;
+    for (int j = 0; j < i; ++j) {
+      const double h = times[i] - times[j];
+      product *= h;
+      if (j == i - 1) {
+        c1[i] = before * (c0[i - 1] - last * c1[i - 1]) / product;
+        c0[i] = -before * last * c0[i - 1] / product;
+      }
+      c1[j] = (distance * c1[j] - c0[j]) / h;
+      c0[j] = distance * c0[j] / h;
+    }
+    before = product;
+  }
+}
+
+void divided_difference_weights(const double* times, int points, double* weights) {
+  for (int j = 0; j < points; ++j) {
+    double product = 1;
+    for (int l = 0; l < points; ++l)
+      if (l != j) product *= times[j] - times[l];
+    weights[j] = 1 / product;
+  }
+}
+
+std::vector<double> longest_spacings(const ObservationSummary& summary, double gap) {
+  std::vector<double> longest(summary.spacings.size(), gap);
+  if (!(gap > 0))
+    for (std::size_t k = 0; k < longest.size(); ++k) longest[k] = kGapFactor * summary.spacings[k];
+  return longest;
+}
+
+std::vector<Segment> segments(const Dataset& data, double gap) {
+  const std::vector<double> longest = longest_spacings(summarise(source_of(data)), gap);
+  std::vector<Segment> all;
+  for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
+    const Trajectory& t = data.trajectories[k];
+    int first = 0;
+    for (int i = 1; i <= t.rows(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (i < t.rows() && t.times[at] - t.times[at - 1] <= longest[k]) continue;
+      all.push_back({&t, first, i - first});
+      first = i;
+    }
+  }
+  return all;
+}
+
+Dataset first_rows(const ObservationSource& source, long rows) {
+  struct Enough {};
+  Dataset data;
+  data.variables = source.variables;
+  data.source = source.name;
+  const auto n = static_cast<std::size_t>(source.dimension());
+  std::vector<std::vector<double>> states;
+  try {
+    source.replay([&](std::size_t which, double time, const double* state) {
+      if (rows-- <= 0) throw Enough{};
+      if (which >= states.size()) {
+        states.resize(which + 1);
+        data.trajectories.resize(which + 1);
+      }
+      data.trajectories[which].times.push_back(time);
+      states[which].insert(states[which].end(), state, state + n);
+    });
+  } catch (const Enough&) {
+  }
+  for (std::size_t k = 0; k < states.size(); ++k)
+    data.trajectories[k].states = Eigen::Map<const Matrix>(
+        states[k].data(), data.trajectories[k].rows(), static_cast<Eigen::Index>(n));
+  return data;
+}
+
+Vector estimate_noise(const std::vector<Segment>& segments, int variables) {
+  constexpr int highest = 8;
+  Vector squares = Vector::Zero(variables), sigma = Vector::Constant(variables, INFINITY);
+  double rows = 0;
+  for (const Segment& s : segments) {
+    squares += s.states().cwiseAbs2().colwise().sum().transpose();
+    rows += s.rows;
+  }
+  std::vector<double> sizes;
+  for (int m = 2; m <= highest; ++m) {
+    double w[highest + 1];
+    Matrix differences(0, 0);
+    Eigen::Index count = 0;
+    for (const Segment& s : segments) count += std::max(0, s.rows - m);
+    if (count == 0) break;
+    differences.resize(variables, count);
+    count = 0;
+    for (const Segment& s : segments)
+      for (int i = 0; i + m < s.rows; ++i, ++count) {
+        divided_difference_weights(s.times() + i, m + 1, w);
+        const Eigen::Map<const Eigen::RowVectorXd> weights(w, m + 1);
+        // Scaled first: products of many small spacings overflow when squared.
+        const double largest = weights.cwiseAbs().maxCoeff();
+        const Eigen::RowVectorXd unit = (weights / largest).normalized();
+        differences.col(count) = (unit * s.states().middleRows(i, m + 1)).transpose();
+      }
+    for (int j = 0; j < variables; ++j) {
+      sizes.resize(static_cast<std::size_t>(count));
+      for (Eigen::Index i = 0; i < count; ++i)
+        sizes[static_cast<std::size_t>(i)] = std::abs(differences(j, i));
+      const auto middle = sizes.begin() + count / 2;
+      std::nth_element(sizes.begin(), middle, sizes.end());
+      sigma[j] = std::min(sigma[j], *middle / 0.6744897501960817);
+    }
+  }
+  for (int j = 0; j < variables; ++j) {
+    const double round_off = 0x1p-53 * std::sqrt(squares[j] / std::max(1.0, rows));
+    sigma[j] = std::max({std::isfinite(sigma[j]) ? sigma[j] : 0, round_off, 1e-300});
+  }
+  return sigma;
+}
+
+}  // namespace odecast

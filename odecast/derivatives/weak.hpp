@@ -1,0 +1,65 @@
+#pragma once
+
+#include <vector>
+
+#include "odecast/core/polynomial.hpp"
+#include "odecast/derivatives/derivatives.hpp"
+
+namespace odecast {
+
+/// The integral form of du/dt = Σ_m C_m φ_m(u). For a smooth ψ that vanishes with its slope at both ends of its support,
+/// integration by parts gives, without any derivative of data,
+///   -∫ ψ' u dt = Σ_m C_m ∫ ψ φ_m(u) dt.
+/// The test functions are ψ(t) = (1 - ((t - c)/R)²)^8 with centres c a quarter of R apart (Messenger & Bortz, Multiscale
+/// Model. Simul. 19 (2021) 1474). Both integrals are sums over observations y_i = u_i + ε_i:
+///   increment_k = Σ_i s_ki y_i,   integral_km = Σ_i v_ki φ̃_m(y_i).
+///
+/// Weights. For even times v_i = h ψ(t_i), s_i = -h ψ'(t_i): the trapezoidal rule, whose error is the Fourier
+/// transform of the integrand at 2π/h and beyond, which falls like (2πR/h)^-9 and faster than any power of h until then.
+/// For uneven times v_i = ∫ ψ ℓ_i, s_i = -∫ ψ' ℓ_i with ℓ_i the piecewise polynomial interpolation through neighbours, of
+/// degree 1, 3, 5 or 7: the one with the smallest sum of noise and of what the next degree changes.
+///
+/// Noise in nonlinear terms. E (u+ε)² = u² + σ²: powers of y are biased. φ̃ has the Hermite polynomials
+///   H_0 = 1, H_1 = y, H_{k+1} = y H_k - k σ² H_{k-1},   E H_k(u + ε) = u^k for ε ~ N(0, σ²),
+/// in place of the powers of each variable; E φ̃_m(y) = φ_m(u) exactly.
+struct WeakRows {
+  struct Rule {
+    std::vector<double> value, slope;  ///< v_i and s_i from the first observation on
+  };
+  struct Functional {
+    std::size_t segment;
+    int first;  ///< its first observation, within the segment
+    Rule rule;
+
+    int last() const { return first + static_cast<int>(rule.value.size()); }  ///< one past
+  };
+
+  std::vector<Functional> functionals;  ///< ordered by segment and time
+  Matrix integrals;                     ///< functionals × monomials
+  Matrix increments;                    ///< functionals × variables
+  std::vector<Matrix> states;           ///< the observations of each segment
+  Vector noise;                         ///< σ of each variable
+  Vector truncation;                    ///< standard deviation of the error of the increments' rule, each variable
+  double radius = 0;                    ///< R; shorter segments have shorter ones
+
+  Eigen::Index rows() const { return increments.rows(); }
+  int dimension() const { return static_cast<int>(increments.cols()); }
+};
+
+/// Rows that a segment needs to carry a test function.
+inline constexpr int kWeakRows = 17;
+
+/// The time over which the signal changes by its own standard deviation σ_u: (τ/T)² = n / Σ_j ⟨(u_j(t+T) - u_j(t))² - 2σ_j²⟩
+/// / σ_uj², at the shortest T at which this is below 4. Noise cancels, however fine the sampling.
+double time_scale(const std::vector<Segment>& segments, const Vector& noise);
+
+/// R is 1.5 time scales, or shorter until there are five times as many rows as monomials. Test functions with a
+/// spacing above R/2 inside are left out. Segments of less than kWeakRows rows have none; the result may be empty.
+WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
+                   const Vector& noise);
+
+/// φ̃_m(y) of every m, and where `slopes` is not null ∂φ̃_m/∂y_j, monomials × variables.
+void debiased_monomials(const MonomialBasis& basis, const double* y, const Vector& noise,
+                        double* phi, Matrix* slopes);
+
+}  // namespace odecast

@@ -1,0 +1,571 @@
+#include "odecast/report/results.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "odecast/derivatives/derivatives.hpp"
+#include "odecast/report/figure.hpp"
+#include "odecast/scores/calibration.hpp"
+#include "odecast/scores/comparison.hpp"
+#include "odecast/scores/scores.hpp"
+
+namespace odecast {
+namespace {
+
+using Index = Eigen::Index;
+
+std::vector<double> column(const Matrix& m, Index i) {
+  std::vector<double> values(static_cast<std::size_t>(m.rows()));
+  for (Index t = 0; t < m.rows(); ++t) values[static_cast<std::size_t>(t)] = m(t, i);
+  return values;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  if (names.size() <= 6) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{}, … {} ({} variables)", names[0], names.back(), names.size());
+}
+
+/// 12345678 as "12,345,678".
+std::string counted(long number) {
+  std::string text = fmt::format("{}", number);
+  for (auto i = static_cast<long>(text.size()) - 3; i > 0; i -= 3)
+    text.insert(static_cast<std::size_t>(i), ",");
+  return text;
+}
+
+std::string plural(long number, const char* one, const char* many) {
+  return counted(number) + " " + (number == 1 ? one : many);
+}
+
+/// "Model" facts that hold for a fit and for what it forecasts.
+KeyValues observed_facts(const Model& m) {
+  const auto& t = m.training;
+  KeyValues facts;
+  facts.rows = {
+      {"Variables", joined(m.variables)},
+      {"Trajectories", counted(t.trajectories)},
+      {"Rows learnt from", counted(t.rows)},
+      {"Spacing of the data", fmt::format("{:.4g} (median)", m.step)},
+      {"Data end",
+       fmt::format("t = {:.6g}{}", m.last_time,
+                   m.last_trajectory.empty() ? "" : " of trajectory '" + m.last_trajectory + "'")},
+      {"Derivatives", t.derivative + " differences"},
+      {"Training", fmt::format("{}: {}", t.trainer, t.reason)}};
+  if (t.objective)
+    facts.rows.emplace_back("Expected objective", fmt::format("{:.6g}", *t.objective));
+  return facts;
+}
+
+Section equation_section(const Model& model) {
+  Section section{"equations", "The learnt equations"};
+  if (!polynomial_kernel(model.network)) {
+    section.parts.push_back(Prose{
+        "The model is a general network, not a polynomial kernel: it has no equations to read."});
+    return section;
+  }
+  section.parts.push_back(EquationList{model.variables, readable_equations(model),
+                                       format_equations(model, EquationFormat::latex)});
+  return section;
+}
+
+// ---- forecast --------------------------------------------------------------------------------
+
+/// Long sample trajectories are shown at their start only.
+constexpr std::size_t kMaxSampleValues = 60'000;
+constexpr Index kSampleRows = 1000;
+constexpr std::size_t kFewSamples = 3;
+
+bool samples_are_long(const Forecast& f) {
+  return f.times.size() * f.variables.size() * f.samples.size() > kMaxSampleValues;
+}
+
+Index sample_rows(const Forecast& f, const Matrix& sample) {
+  return samples_are_long(f) ? std::min(kSampleRows, sample.rows()) : sample.rows();
+}
+
+/// The truth at the forecast's times, NaN elsewhere, where all its times are among them; else at
+/// its own times within the forecast's span.
+struct TruthCurve {
+  std::vector<double> times;
+  Matrix states;
+};
+
+TruthCurve truth_curve(const Forecast& f, const Dataset& truth, const std::string& id) {
+  const Comparison c = compare(f, truth, id);
+  const Trajectory& t = find_trajectory(truth, id);
+  const auto first = std::lower_bound(t.times.begin(), t.times.end(), f.times.front());
+  const auto last = std::upper_bound(t.times.begin(), t.times.end(), f.times.back());
+  TruthCurve curve;
+  const bool has_start = first != last && *first == f.times.front();
+  const auto n = static_cast<Index>(f.variables.size());
+  std::vector<Index> columns;
+  for (const auto& v : f.variables)
+    columns.push_back(std::find(truth.variables.begin(), truth.variables.end(), v) -
+                      truth.variables.begin());
+  if (c.points() + (has_start ? 1 : 0) >= last - first) {
+    curve.times = f.times;
+    curve.states = Matrix::Constant(f.mean.rows(), n, std::numeric_limits<double>::quiet_NaN());
+    for (Index r = 0; r < c.points(); ++r)
+      curve.states.row(c.rows[static_cast<std::size_t>(r)]) = c.truth.row(r);
+    if (has_start)
+      for (Index i = 0; i < n; ++i)
+        curve.states(0, i) =
+            t.states(first - t.times.begin(), columns[static_cast<std::size_t>(i)]);
+    return curve;
+  }
+  curve.times.assign(first, last);
+  curve.states.resize(last - first, n);
+  for (Index r = 0; r < curve.states.rows(); ++r)
+    for (Index i = 0; i < n; ++i)
+      curve.states(r, i) =
+          t.states(first - t.times.begin() + r, columns[static_cast<std::size_t>(i)]);
+  return curve;
+}
+
+std::string band_label(const Forecast& f) {
+  return fmt::format("{:g} % band ({})", 100 * f.level,
+                     f.lower.size() > 0 ? "mean ± c sd" : "quantiles");
+}
+
+Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth,
+                       const std::vector<Mark>& marks) {
+  Figure figure{.id = "forecast", .title = "Forecast of every variable", .names = f.variables};
+  figure.panel_height = f.variables.size() == 1 ? 320 : 200;
+  const bool sd = f.lower.size() > 0;
+  const Matrix &lower = sd ? f.lower : f.q_lower, &upper = sd ? f.upper : f.q_upper;
+  const std::size_t samples =
+      samples_are_long(f) ? std::min(kFewSamples, f.samples.size()) : f.samples.size();
+  for (Index i = 0; i < f.mean.cols(); ++i) {
+    Panel panel{
+        .x_label = "time t", .y_label = f.variables[static_cast<std::size_t>(i)], .marks = marks};
+    if (lower.size() > 0)
+      panel.bands.push_back({band_label(f), f.times, column(lower, i), column(upper, i)});
+    for (std::size_t k = 0; k < samples; ++k) {
+      const Index rows = sample_rows(f, f.samples[k]);
+      panel.lines.push_back({.label = "sample trajectories",
+                             .x = {f.times.begin(), f.times.begin() + rows},
+                             .y = column(f.samples[k].topRows(rows), i),
+                             .ink = Ink::muted,
+                             .width = 0.8});
+    }
+    panel.lines.push_back(
+        {.label = "forecast mean", .x = f.times, .y = column(f.mean, i), .width = 2});
+    if (truth)
+      panel.lines.push_back(
+          {.label = "truth", .x = truth->times, .y = column(truth->states, i), .ink = Ink::truth});
+    figure.panels.push_back(std::move(panel));
+  }
+  if (samples_are_long(f))
+    figure.csv_note = fmt::format("The start of {} sample trajectories is held", samples);
+  figure.caption =
+      fmt::format("Mean and {} of {} trajectories.{}", band_label(f), counted(f.kept),
+                  marks.empty() ? "" : " Dotted rules mark Lyapunov times since the start.");
+  return figure;
+}
+
+Attractor forecast_attractor(const Forecast& f, const std::optional<TruthCurve>& truth) {
+  Attractor a{.id = "attractor", .title = "In state space", .variables = f.variables};
+  for (std::size_t k = 0; k < f.samples.size() && k < kFewSamples; ++k) {
+    const Index rows = sample_rows(f, f.samples[k]);
+    a.curves.push_back({"sample trajectories",
+                        Ink::muted,
+                        {f.times.begin(), f.times.begin() + rows},
+                        f.samples[k].topRows(rows),
+                        0.8});
+  }
+  a.curves.push_back({"forecast mean", Ink::forecast, f.times, f.mean, 2});
+  if (truth) a.curves.push_back({"truth", Ink::truth, truth->times, truth->states, 1.6});
+  a.caption =
+      "The mean of many trajectories is not one of them: as they part, it moves to the middle.";
+  return a;
+}
+
+Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageContent& content,
+                     const std::vector<Mark>& marks) {
+  Panel panel{
+      .x_label = "time t", .y_label = "relative to the truth's sd", .marks = marks, .log_y = true};
+  Vector scale = model.size;
+  Figure figure{.id = "growth", .title = "Spread and error grow with time"};
+  if (content.truth) {
+    scale = compare(f, *content.truth, content.trajectory).truth_sd;
+    panel.lines.push_back({.label = "error of the mean",
+                           .x = f.times,
+                           .y = relative_error(f, *content.truth, content.trajectory, scale),
+                           .ink = Ink::second});
+    figure.caption =
+        "Root mean square over the variables, each divided by its standard deviation in the "
+        "truth. A forecast that knows itself has the two curves together.";
+  } else {
+    panel.y_label = "relative to the data's rms";
+    figure.title = "Spread grows with time";
+    figure.caption =
+        "Root mean square over the variables, each divided by its root mean square in the data.";
+  }
+  panel.lines.push_back({.label = "spread (sd)", .x = f.times, .y = relative_spread(f, scale)});
+  if (content.truth)
+    panel.lines.push_back({.label = "0.4: limit of the valid prediction time",
+                           .x = {f.times.front(), f.times.back()},
+                           .y = {0.4, 0.4},
+                           .ink = Ink::muted,
+                           .dashed = true,
+                           .width = 1.2});
+  figure.panels.push_back(std::move(panel));
+  return figure;
+}
+
+Section blow_up_section(const Forecast& f, const std::vector<Mark>& marks) {
+  Section section{"blow-ups", "Blow-ups"};
+  if (f.discarded == 0) {
+    section.parts.push_back(
+        Prose{fmt::format("None of the {} trajectories blew up.", counted(f.kept))});
+    return section;
+  }
+  section.parts.push_back(Prose{
+      fmt::format("{} blew up ({:.1f} % of what was tried), the first at t = {:.3g}. {} count.",
+                  plural(f.discarded, "trajectory", "trajectories"), 100 * f.discard_probability,
+                  *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end()),
+                  plural(f.kept, "trajectory", "trajectories"))});
+  std::vector<double> gone;
+  for (const double alive : f.alive) gone.push_back(100 * (1 - alive));
+  Panel panel{.x_label = "time t", .y_label = "blown up (%)", .marks = marks};
+  panel.lines.push_back(
+      {.label = "blown up by that time", .x = f.times, .y = gone, .ink = Ink::second});
+  section.parts.push_back(Figure{.id = "blow-up-share",
+                                 .title = "Share of all trajectories tried that have blown up",
+                                 .panels = {panel},
+                                 .panel_height = 160});
+  return section;
+}
+
+constexpr std::array<Ink, 3> kInks = {Ink::forecast, Ink::second, Ink::third};
+
+Section score_section(const Forecast& f, const ForecastPageContent& content, const Scores& s) {
+  Section section{"scores", "Against the truth"};
+  Table table{.header = {""}, .rows = {}};
+  const std::vector<std::tuple<std::string, const ScoreRow*, int>> rows = {
+      {fmt::format("coverage of the {:g} % band", 100 * s.level), &s.coverage, 3},
+      {"mean width of the band", &s.width, 3},
+      {"CRPS (Gaussian)", &s.crps, 3},
+      {"rmse of the mean", &s.rmse, 3},
+      {"rmse / sd of the truth", &s.nrmse, 3}};
+  for (const auto& v : s.variables) table.header.push_back(v);
+  table.header.push_back("all");
+  for (const auto& [name, row, digits] : rows) {
+    std::vector<Cell> cells = {{name}};
+    for (const double x : row->variables) cells.push_back(number_cell(x, digits));
+    cells.push_back(number_cell(row->all, digits));
+    table.rows.push_back(std::move(cells));
+  }
+  table.caption = fmt::format("{} times in ({:.4g}, {:.4g}]", counted(s.points), s.from, s.until);
+  section.parts.push_back(std::move(table));
+
+  const Calibration c = calibration(f, *content.truth, content.trajectory);
+  if (std::all_of(c.points.begin(), c.points.end(), [](long n) { return n == 0; })) {
+    section.parts.push_back(Prose{"The forecast has no spread: there is nothing to calibrate."});
+    return section;
+  }
+  Panel levels{.x_label = "nominal level", .y_label = "share of times inside the band"};
+  levels.y_range = {-0.02, 1.02};
+  levels.lines.push_back(
+      {.label = "ideal", .x = {0, 1}, .y = {0, 1}, .ink = Ink::muted, .dashed = true});
+  const bool few = c.variables.size() <= kInks.size();
+  std::vector<double> mean(c.levels.size());
+  Index counted_variables = 0;
+  for (std::size_t i = 0; i < c.variables.size(); ++i) {
+    if (c.points[i] == 0) continue;
+    ++counted_variables;
+    Line line{.label = few ? c.variables[i] : "each variable",
+              .x = c.levels,
+              .y = column(c.coverage, static_cast<Index>(i)),
+              .ink = few ? kInks[i] : Ink::muted,
+              .width = few ? 1.8 : 0.8};
+    for (std::size_t l = 0; l < mean.size(); ++l) mean[l] += line.y[l];
+    levels.lines.push_back(std::move(line));
+  }
+  for (double& m : mean) m /= static_cast<double>(counted_variables);
+  if (!few)
+    levels.lines.push_back(
+        {.label = "mean over the variables", .x = c.levels, .y = mean, .width = 2});
+  section.parts.push_back(Figure{
+      .id = "coverage",
+      .title = "Coverage against nominal level",
+      .caption = "Above the diagonal the bands are wider than they claim, below it narrower. "
+                 "Bands are mean ± c sd. Times of one trajectory depend on each other.",
+      .panels = {levels},
+      .panel_height = 300});
+
+  Figure pit{
+      .id = "pit",
+      .title = "Where the truth falls in the forecast (PIT)",
+      .caption =
+          "Flat for a calibrated forecast; heaped at the ends where bands are too narrow, in the "
+          "middle where they are too wide.",
+      .panel_height = 160,
+      .columns = few ? static_cast<int>(c.variables.size()) : 4};
+  const auto bins = c.edges.size() - 1;
+  for (std::size_t i = 0; i < c.variables.size(); ++i) {
+    if (c.points[i] == 0) continue;
+    Panel panel{.title = c.variables[i],
+                .x_label = "forecast probability below the truth",
+                .y_label = "share of times"};
+    panel.bars.push_back({"share of times", c.edges, column(c.pit, static_cast<Index>(i))});
+    panel.lines.push_back({.label = "calibrated",
+                           .x = {0, 1},
+                           .y = {1.0 / static_cast<double>(bins), 1.0 / static_cast<double>(bins)},
+                           .ink = Ink::second,
+                           .dashed = true});
+    pit.panels.push_back(std::move(panel));
+    pit.names.push_back(c.variables[i]);
+  }
+  section.parts.push_back(std::move(pit));
+  return section;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+}  // namespace
+
+Section origin_section(const Origin& origin) {
+  Section section{"origin", "How this was made"};
+  section.parts.push_back(CommandLine{origin.command});
+  if (!origin.settings.empty()) section.parts.push_back(KeyValues{origin.settings});
+  if (!origin.versions.empty()) section.parts.push_back(KeyValues{origin.versions});
+  return section;
+}
+
+Page forecast_page(const Model& model, const Forecast& f, const ForecastPageContent& content) {
+  std::optional<TruthCurve> truth;
+  std::optional<Scores> scores;
+  if (content.truth) {
+    scores =
+        score(f, *content.truth, {.lyapunov = content.lyapunov, .trajectory = content.trajectory});
+    truth = truth_curve(f, *content.truth, content.trajectory);
+  }
+  std::vector<Mark> marks;
+  if (content.lyapunov) marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
+
+  Page page;
+  page.title = content.title.empty() ? "Forecast of " + joined(f.variables) : content.title;
+  page.subtitle = fmt::format("From t = {:.6g} to {:.6g}, learnt from {} in {}.", f.times.front(),
+                              f.times.back(), plural(model.training.rows, "row", "rows"),
+                              plural(model.training.trajectories, "trajectory", "trajectories"));
+  Section summary{"summary", "Summary"};
+  if (f.status != ForecastStatus::complete)
+    summary.parts.push_back(Notice{"Not to be trusted: " + f.reason + "."});
+  Tiles tiles;
+  if (scores) {
+    tiles.tiles.push_back({percent(scores->coverage.all),
+                           fmt::format("truth inside the {:g} % band", 100 * f.level),
+                           "all variables and times"});
+    const bool throughout = scores->vpt_time >= scores->until - scores->from;
+    tiles.tiles.push_back({scores->vpt_lyapunov_times
+                               ? fmt::format("{:.2f}", *scores->vpt_lyapunov_times)
+                               : fmt::format("{:.3g}", scores->vpt_time),
+                           scores->vpt_lyapunov_times ? "Lyapunov times valid" : "time units valid",
+                           throughout ? "the whole forecast: error of the mean below 0.4 sd"
+                                      : "until the error of the mean passes 0.4 sd"});
+  }
+  tiles.tiles.push_back(
+      {counted(f.kept), "trajectories count",
+       f.discarded > 0 ? fmt::format("{} blew up", counted(f.discarded)) : "none blew up"});
+  tiles.tiles.push_back(
+      {fmt::format("{:.6g}", f.times.back() - f.times.front()), "time units ahead",
+       content.lyapunov
+           ? fmt::format("{:.1f} Lyapunov times",
+                         (f.times.back() - f.times.front()) * *content.lyapunov)
+           : plural(static_cast<long>(f.times.size()) - 1, "output time", "output times")});
+  summary.parts.push_back(std::move(tiles));
+  page.sections.push_back(std::move(summary));
+
+  Section shown{"forecasts", "Forecast"};
+  shown.parts.push_back(forecast_panels(f, truth, marks));
+  if (f.variables.size() >= 2) shown.parts.push_back(forecast_attractor(f, truth));
+  shown.parts.push_back(growth_figure(model, f, content, marks));
+  page.sections.push_back(std::move(shown));
+  if (scores) page.sections.push_back(score_section(f, content, *scores));
+  page.sections.push_back(blow_up_section(f, marks));
+  page.sections.push_back(equation_section(model));
+  page.sections.push_back({"observed", "What was observed", {observed_facts(model)}});
+  page.sections.push_back(origin_section(content.origin));
+  return page;
+}
+
+// ---- fit -------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kMaxTrajectories = 12;
+constexpr long kMaxRows = 200'000, kMaxDerivatives = 5'000;
+
+/// Every so many-th row, the last one too.
+Trajectory every(const Trajectory& t, long stride) {
+  if (stride <= 1) return t;
+  Trajectory thin{t.id, {}, Matrix((t.rows() + stride - 1) / stride, t.states.cols())};
+  for (long r = 0; r < t.rows(); r += stride) {
+    thin.states.row(static_cast<Index>(thin.times.size())) = t.states.row(r);
+    thin.times.push_back(t.times[static_cast<std::size_t>(r)]);
+  }
+  return thin;
+}
+
+/// Estimate and model of the derivative along one trajectory, some rows of it.
+struct DerivativeFit {
+  std::vector<double> times;
+  Matrix estimate, mean, sd;
+};
+
+DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Model& model,
+                             const DropoutPosterior& posterior, const FitOptions& options,
+                             long most) {
+  DerivativeFit fit;
+  if (t.rows() < 2) return fit;
+  Dataset one{data.variables, {t}};
+  const DerivativeRows rows = forward_differences(one, options.derivative);
+  const Index stride = std::max<Index>(1, (rows.rows() + most - 1) / most);
+  const Index count = (rows.rows() + stride - 1) / stride, n = rows.states.cols();
+  fit.estimate.resize(count, n);
+  fit.mean.resize(count, n);
+  fit.sd.resize(count, n);
+  for (Index k = 0; k < count; ++k) {
+    const Index row = k * stride;
+    fit.times.push_back(t.times[static_cast<std::size_t>(row)]);
+    fit.estimate.row(k) = rows.derivatives.row(row);
+    const Moments m = posterior.moments(model.scaling.to_model(rows.states.row(row).transpose()));
+    fit.mean.row(k) = m.mean.cwiseProduct(model.scaling.rate()).transpose();
+    fit.sd.row(k) = m.sd().cwiseProduct(model.scaling.rate()).transpose();
+  }
+  return fit;
+}
+
+}  // namespace
+
+Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
+              const FitPageContent& content) {
+  const Model& model = fit.model;
+  const auto& names = data.variables;
+  const std::size_t shown = std::min(kMaxTrajectories, data.trajectories.size());
+  Page page;
+  page.title = content.title.empty() ? "Model of " + joined(names) : content.title;
+  page.subtitle = fmt::format("Learnt from {} in {}.", plural(model.training.rows, "row", "rows"),
+                              plural(model.training.trajectories, "trajectory", "trajectories"));
+  Section summary{"summary", "Summary"};
+  if (!fit.summary.trusted)
+    summary.parts.push_back(Notice{"Not to be trusted: " + fit.summary.reason + "."});
+  summary.parts.push_back(observed_facts(model));
+  page.sections.push_back(std::move(summary));
+  page.sections.push_back(equation_section(model));
+
+  // The derivative, estimated and modelled.
+  const DropoutPosterior posterior(model.network);
+  std::vector<DerivativeFit> fits;
+  for (std::size_t k = 0; k < shown; ++k)
+    fits.push_back(derivative_fit(data, data.trajectories[k], model, posterior, options,
+                                  std::max(50L, kMaxDerivatives / static_cast<long>(shown))));
+  Section derivatives{"derivatives", "Derivatives: estimate against model"};
+  Figure along{.id = "derivatives-in-time",
+               .title = "du/dt along the data",
+               .names = names,
+               .panel_height = 180};
+  Figure across{.id = "derivatives-scatter",
+                .title = "Estimate against model",
+                .caption = "On the diagonal the model agrees with the estimate.",
+                .names = names,
+                .panel_height = names.size() == 1 ? 320.0 : 190.0,
+                .columns = static_cast<int>(std::min<std::size_t>(3, names.size()))};
+  Table residuals{.caption = "Residual: estimate less model's mean",
+                  .header = {"", "rms of du/dt", "rms residual", "mean sd of the model"},
+                  .rows = {}};
+  for (std::size_t v = 0; v < names.size(); ++v) {
+    const auto i = static_cast<Index>(v);
+    Panel time{.x_label = "time t", .y_label = "d" + names[v] + "/dt"};
+    Panel plane{.title = names[v], .x_label = "model's mean", .y_label = "estimate"};
+    std::vector<std::pair<double, double>> cloud;
+    double square = 0, residual = 0, spread = 0, count = 0;
+    for (const DerivativeFit& d : fits) {
+      if (d.times.empty()) continue;
+      std::vector<double> lower = column(d.mean - 2 * d.sd, i),
+                          upper = column(d.mean + 2 * d.sd, i);
+      time.bands.push_back({"model ± 2 sd", d.times, std::move(lower), std::move(upper)});
+      time.lines.push_back({.label = "estimate",
+                            .x = d.times,
+                            .y = column(d.estimate, i),
+                            .ink = Ink::truth,
+                            .width = 1.2});
+      time.lines.push_back(
+          {.label = "model's mean", .x = d.times, .y = column(d.mean, i), .width = 2});
+      for (Index r = 0; r < d.mean.rows(); ++r) {
+        const double estimate = d.estimate(r, i), mean = d.mean(r, i);
+        cloud.emplace_back(mean, estimate);
+        square += estimate * estimate;
+        residual += (estimate - mean) * (estimate - mean);
+        spread += d.sd(r, i);
+        ++count;
+      }
+    }
+    std::sort(cloud.begin(), cloud.end());
+    const std::size_t stride = std::max<std::size_t>(1, cloud.size() / 2000);
+    Line dots{.label = "rows of the data", .width = 1.4, .points = true};
+    double lo = std::numeric_limits<double>::infinity(), hi = -lo;
+    for (std::size_t k = 0; k < cloud.size(); k += stride) {
+      dots.x.push_back(cloud[k].first);
+      dots.y.push_back(cloud[k].second);
+      lo = std::min({lo, cloud[k].first});
+      hi = std::max({hi, cloud[k].first});
+    }
+    plane.lines.push_back(
+        {.label = "equal", .x = {lo, hi}, .y = {lo, hi}, .ink = Ink::second, .dashed = true});
+    plane.lines.push_back(std::move(dots));
+    along.panels.push_back(std::move(time));
+    across.panels.push_back(std::move(plane));
+    if (count > 0)
+      residuals.rows.push_back({{"d" + names[v] + "/dt"},
+                                number_cell(std::sqrt(square / count)),
+                                number_cell(std::sqrt(residual / count)),
+                                number_cell(spread / count)});
+  }
+  along.caption =
+      "Differences of neighbouring rows, and the model at the same states. "
+      "The band is the spread of the draws, not the error of the estimate.";
+  if (!residuals.rows.empty()) {
+    derivatives.parts.push_back(std::move(residuals));
+    derivatives.parts.push_back(std::move(along));
+    derivatives.parts.push_back(std::move(across));
+  }
+  page.sections.push_back(std::move(derivatives));
+
+  Section observed{"observed", "What was observed"};
+  const long stride = std::max(1L, (data.rows() + kMaxRows - 1) / kMaxRows);
+  if (data.trajectories.size() > shown)
+    observed.parts.push_back(
+        Prose{fmt::format("The first {} of {} trajectories are shown.", shown,
+                          counted(static_cast<long>(data.trajectories.size())))});
+  Figure series{.id = "data",
+                .title = "The data",
+                .names = names,
+                .panel_height = names.size() == 1 ? 320.0 : 160.0};
+  if (stride > 1)
+    series.csv_note = fmt::format("The page holds every {}th row of the data.", stride);
+  Attractor attractor{.id = "attractor", .title = "The data in state space", .variables = names};
+  std::vector<Trajectory> kept;
+  for (std::size_t k = 0; k < shown; ++k) kept.push_back(every(data.trajectories[k], stride));
+  for (const Trajectory& t : kept)
+    attractor.curves.push_back({"observed", Ink::forecast, t.times, t.states});
+  for (std::size_t v = 0; v < names.size(); ++v) {
+    Panel panel{.x_label = "time t", .y_label = names[v]};
+    for (const Trajectory& t : kept)
+      panel.lines.push_back(
+          {.label = "observed", .x = t.times, .y = column(t.states, static_cast<Index>(v))});
+    series.panels.push_back(std::move(panel));
+  }
+  observed.parts.push_back(std::move(series));
+  if (names.size() >= 2) observed.parts.push_back(std::move(attractor));
+  page.sections.push_back(std::move(observed));
+  page.sections.push_back(origin_section(content.origin));
+  return page;
+}
+
+}  // namespace odecast

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "odecast/core/observer.hpp"
+#include "odecast/solver/solve.hpp"
+
+namespace odecast {
+
+struct LyapunovOptions {
+  double until = 2000;     ///< time averaged over
+  double transient = 100;  ///< left out first
+  double interval = 0.5;   ///< between factorisations
+  double rtol = 1e-8, atol = 1e-10;
+  double bound = 1e8;      ///< leaving |u_i| <= bound is a blow-up
+};
+
+/// The Lyapunov exponents of an orbit: the mean growth rates of small displacements along it.
+struct LyapunovSpectrum {
+  /// How the orbit ended; the numbers are good for `finished` only.
+  SolveStatus status = SolveStatus::finished;
+  Vector exponents;        ///< largest first
+  Vector standard_error;   ///< from 20 batches of the time averaged over
+  /// Mean of div f along the orbit. It equals the sum of the exponents (Liouville).
+  double divergence = 0;
+  double time = 0;  ///< averaged over
+};
+
+/// Benettin, Galgani, Giorgilli, Strelcyn (1980): the displacements V obey dV/dt = J(u) V; after each interval
+/// V = Q R, V <- Q, and λ_i is the mean of log R_ii / interval. J is exact for polynomial fields; for
+/// others it is taken by central differences of fourth order.
+/// Throws Error (usage) for options out of range.
+LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start,
+                                   const LyapunovOptions& options,
+                                   const Observer& observer = ignore_progress);
+
+/// ∂f_i/∂u_j at u.
+Matrix jacobian(const VectorField& field, const Vector& u);
+
+}  // namespace odecast

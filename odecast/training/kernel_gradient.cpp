@@ -1,0 +1,393 @@
+#include "odecast/training/kernel_gradient.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "odecast/core/isa.hpp"
+#include "odecast/core/parallel.hpp"
+#include "odecast/core/polynomial.hpp"
+
+namespace odecast {
+namespace {
+
+/// Rows are summed in runs of this many, and the runs in order: the same bits for any number of
+/// threads.
+constexpr long rows_per_run(GradientForm form) {
+  return form == GradientForm::units ? 64 * kRowsPerBlock : 256 * kRowsPerBlock;
+}
+/// Below this a step is shorter than starting a thread.
+constexpr long kRowsWorthThreads = 100'000;
+
+long whole_blocks(long rows) { return (rows + kRowsPerBlock - 1) / kRowsPerBlock * kRowsPerBlock; }
+
+template <class Kernel>
+Kernel for_this_machine(Kernel sse2, Kernel avx2, Kernel avx512) {
+  switch (active_isa()) {
+    case Isa::avx2: return avx2;
+    case Isa::avx512: return avx512;
+    default: return sse2;
+  }
+}
+
+}  // namespace
+
+struct KernelGradient::Run {
+  long first, rows;
+  long words = 0;
+  std::vector<std::uint32_t> masks;
+};
+
+/// A sum over the rows in one of the forms.
+class KernelGradient::Sum {
+ public:
+  virtual ~Sum() = default;
+  virtual void set_targets(const Matrix& targets) = 0;
+  /// Before the runs of a step.
+  virtual void begin(const Vector& theta) = 0;
+  virtual void add(std::size_t run) = 0;
+  /// Σ |e|² after them, and the gradient of its half.
+  virtual double end(const Vector& theta, Vector& gradient) = 0;
+};
+
+class KernelGradient::UnitSum : public Sum {
+ public:
+  UnitSum(const Layer& hidden, const Matrix& states, int outputs, const std::vector<Run>& runs)
+      : mask_value_(hidden.mask_value()),
+        stride_(whole_blocks(states.rows())),
+        states_(transposed(states)),
+        kernel_(for_this_machine(run_gradient_sse2, run_gradient_avx2, run_gradient_avx512)) {
+    const int n = static_cast<int>(states.cols()), k = static_cast<int>(hidden.biases.size());
+    scaled_.resize(static_cast<Eigen::Index>(k) * n + k);
+    for (const Run& run : runs) {
+      parts_.emplace_back();
+      Part& part = parts_.back();
+      part.first = run.first;
+      part.gradient.resize(scaled_.size() + static_cast<Eigen::Index>(outputs) * k + outputs);
+      part.work = aligned_doubles(gradient_work_size(n, k, outputs));
+      GradientJob& job = part.job;
+      job.n = n, job.k = k, job.outputs = outputs, job.degree = hidden.power;
+      job.rows = run.rows;
+      job.stride = stride_;
+      job.states = states_.data() + run.first;
+      job.W1 = scaled_.data();
+      job.B1 = job.W1 + k * n;
+      job.mask_value = mask_value_;
+      job.masks = run.masks.data();
+      job.gradient = part.gradient.data();
+      job.work = part.work.get();
+    }
+  }
+
+  void set_targets(const Matrix& targets) override {
+    targets_ = transposed(targets);
+    for (Part& part : parts_) part.job.targets = targets_.data() + part.first;
+  }
+
+  void begin(const Vector& theta) override {
+    scaled_ = theta.head(scaled_.size()) * mask_value_;
+    for (Part& part : parts_) {
+      part.job.W2 = theta.data() + scaled_.size();
+      part.job.B2 = part.job.W2 + part.job.outputs * part.job.k;
+    }
+  }
+
+  void add(std::size_t run) override { kernel_(parts_[run].job); }
+
+  double end(const Vector&, Vector& gradient) override {
+    double loss = 0;
+    for (const Part& part : parts_) {
+      gradient += part.gradient;
+      loss += part.job.loss;
+    }
+    return loss;
+  }
+
+ private:
+  struct Part {
+    long first = 0;
+    Vector gradient;
+    AlignedDoubles work;
+    GradientJob job{};
+  };
+
+  std::vector<double> transposed(const Matrix& m) const {
+    std::vector<double> columns(static_cast<std::size_t>(m.cols() * stride_), 0.0);
+    for (Eigen::Index j = 0; j < m.cols(); ++j)
+      for (Eigen::Index i = 0; i < m.rows(); ++i)
+        columns[static_cast<std::size_t>(j * stride_ + i)] = m(i, j);
+    return columns;
+  }
+
+  double mask_value_;
+  long stride_;
+  std::vector<double> states_, targets_;
+  Vector scaled_;  // W1 and B1 times the value of a mask
+  std::vector<Part> parts_;
+  void (*kernel_)(GradientJob&);
+};
+
+/// C_0 = B2 and C_j = W2_j times the coefficients c of (b_j + w_j·u)^p, and back from H_j =
+/// ∂L/∂C_j:
+///   W̄2_oj = Σ_α H_oα c_α,  q_α = Σ_o W2_oj H_oα,
+///   b̄ = p Σ_β l_β q_β,  w̄_i = p Σ_β l_β q_{β + e_i},
+/// l the coefficients of (b_j + w_j·u)^{p-1}: the derivative of the power by w_i is p u_i times
+/// that.
+class KernelGradient::PatternSum : public Sum {
+ public:
+  PatternSum(const Layer& hidden, const Matrix& states, int outputs, const std::vector<Run>& runs)
+      : basis_(static_cast<int>(states.cols()), hidden.power),
+        n_(basis_.variables()),
+        k_(static_cast<int>(hidden.biases.size())),
+        outputs_(outputs),
+        F_(basis_.size()),
+        stride_((F_ + kSlots + 7) / 8 * 8),
+        mask_value_(hidden.mask_value()),
+        numbers_(aligned_doubles(states.rows() * stride_)),
+        coefficients_(aligned_doubles(table_size())),
+        kernel_(for_this_machine(run_patterns_sse2, run_patterns_avx2, run_patterns_avx512)) {
+    std::fill_n(numbers_.get(), states.rows() * stride_, 0.0);
+    for (Eigen::Index i = 0; i < states.rows(); ++i)
+      basis_.evaluate(states.row(i).data(), numbers_.get() + i * stride_);
+    std::fill_n(coefficients_.get(), table_size(), 0.0);
+    for (int m = 0; m < F_ && degree_of(m) < hidden.power; ++m) {
+      for (int i = 0; i < n_; ++i) times_.push_back(times_variable(m, i));
+      ++lower_size_;
+    }
+    power_.resize(k_, F_);
+    lower_.resize(k_, F_);
+    H_.resize(table_size());
+    q_.resize(F_);
+    for (const Run& run : runs) {
+      parts_.emplace_back();
+      Part& part = parts_.back();
+      const auto rows = static_cast<std::size_t>(whole_blocks(run.rows));
+      part.patterns.resize(rows);
+      part.order.resize(rows + kAhead);
+      part.ends.resize(std::size_t{1} << k_);
+      part.gradient = aligned_doubles(table_size());
+      part.work = aligned_doubles(pattern_work_size(k_, F_));
+      part.job = {k_,
+                  outputs_,
+                  F_,
+                  run.rows,
+                  stride_,
+                  numbers_.get() + run.first * stride_,
+                  coefficients_.get(),
+                  run.masks.data(),
+                  part.patterns.data(),
+                  part.order.data(),
+                  part.ends.data(),
+                  part.gradient.get(),
+                  0,
+                  part.work.get()};
+    }
+  }
+
+  void set_targets(const Matrix& targets) override {
+    for (Eigen::Index i = 0; i < targets.rows(); ++i)
+      for (int o = 0; o < outputs_; ++o) numbers_.get()[i * stride_ + F_ + o] = targets(i, o);
+  }
+
+  void begin(const Vector& theta) override {
+    const double* W1 = theta.data();
+    const double* B1 = W1 + k_ * n_;
+    const double* W2 = B1 + k_;
+    const double* B2 = W2 + outputs_ * k_;
+    double* C = coefficients_.get();
+    for (int o = 0; o < outputs_; ++o) C[o] = B2[o];
+    for (int j = 0; j < k_; ++j) {
+      expand(W1 + j * n_, B1[j], power_.row(j).data(), lower_.row(j).data());
+      C += F_ * kSlots;
+      for (int m = 0; m < F_; ++m)
+        for (int o = 0; o < outputs_; ++o) C[m * kSlots + o] = W2[o * k_ + j] * power_(j, m);
+    }
+  }
+
+  void add(std::size_t run) override { kernel_(parts_[run].job); }
+
+  double end(const Vector& theta, Vector& gradient) override {
+    double loss = 0;
+    H_.setZero();
+    for (const Part& part : parts_) {
+      H_ += Eigen::Map<const Vector>(part.gradient.get(), H_.size());
+      loss += part.job.loss;
+    }
+    double* W1 = gradient.data();
+    double* B1 = W1 + k_ * n_;
+    double* W2 = B1 + k_;
+    double* B2 = W2 + outputs_ * k_;
+    const double* read_out = theta.data() + (W2 - W1);
+    const double chain = basis_.degree() * mask_value_;
+    const double* H = H_.data();
+    for (int o = 0; o < outputs_; ++o) B2[o] = H[o];
+    for (int j = 0; j < k_; ++j) {
+      H += F_ * kSlots;
+      q_.setZero();
+      for (int o = 0; o < outputs_; ++o) {
+        double sum = 0;
+        for (int m = 0; m < F_; ++m) {
+          sum += H[m * kSlots + o] * power_(j, m);
+          q_[m] += read_out[o * k_ + j] * H[m * kSlots + o];
+        }
+        W2[o * k_ + j] = sum;
+      }
+      for (int m = 0; m < lower_size_; ++m) {
+        const double l = chain * lower_(j, m);
+        B1[j] += l * q_[m];
+        for (int i = 0; i < n_; ++i)
+          W1[j * n_ + i] += l * q_[times_[static_cast<std::size_t>(m * n_ + i)]];
+      }
+    }
+    return loss;
+  }
+
+ private:
+  static constexpr int kSlots = 4;  // room for outputs
+
+  struct Part {
+    std::vector<std::uint16_t> patterns, order, ends;
+    AlignedDoubles gradient, work;
+    PatternJob job{};
+  };
+
+  long table_size() const { return (1L + k_) * F_ * kSlots; }
+
+  int degree_of(int m) const {
+    int degree = 0;
+    for (const int power : basis_.powers(m)) degree += power;
+    return degree;
+  }
+
+  int times_variable(int m, int i) const {
+    auto powers = basis_.powers(m);
+    ++powers[static_cast<std::size_t>(i)];
+    int product = m;
+    while (basis_.powers(product) != powers) ++product;
+    return product;
+  }
+
+  /// The coefficients of (b + w·u)^p and (b + w·u)^{p-1}, w and b times the value of a mask. Each
+  /// power is the one before, times b in place and times w_i one degree up; from the highest
+  /// monomial down.
+  void expand(const double* w, double b, double* power, double* lower) const {
+    std::fill_n(power, F_, 0.0);
+    power[0] = 1;
+    for (int p = 1; p <= basis_.degree(); ++p) {
+      if (p == basis_.degree()) std::copy_n(power, F_, lower);
+      for (int m = lower_size_; m-- > 0;) {
+        for (int i = 0; i < n_; ++i)
+          power[times_[static_cast<std::size_t>(m * n_ + i)]] += mask_value_ * w[i] * power[m];
+        power[m] *= mask_value_ * b;
+      }
+    }
+  }
+
+  MonomialBasis basis_;
+  int n_, k_, outputs_, F_;
+  long stride_;
+  double mask_value_;
+  AlignedDoubles numbers_, coefficients_;
+  std::vector<int> times_;  // monomial × variable -> monomial, for those below degree p
+  int lower_size_ = 0;
+  Matrix power_, lower_;  // unit × monomial
+  Vector H_, q_;
+  std::vector<Part> parts_;
+  void (*kernel_)(PatternJob&);
+};
+
+bool has_patterns(int n, int k, int outputs, int degree) {
+  return n <= 4 && degree <= 3 &&
+         patterns_apply(k, outputs, static_cast<int>(monomial_count(n, degree)));
+}
+
+GradientForm faster_form(int n, int k, int outputs, int degree, long rows) {
+  // A polynomial costs a row F products for each output, the units about 6k. There is one to make
+  // for each mask that occurs, which wants more rows than masks; and rows are visited in the order
+  // of their masks, which is slow once they do not fit the second-level cache. Measured on AVX-512;
+  // AVX2 gains more. It must not depend on the instruction set, as the forms round differently.
+  const bool faster = has_patterns(n, k, outputs, degree) && monomial_count(n, degree) <= 2 * k &&
+                      rows >= 2L << k && rows <= rows_per_run(GradientForm::patterns);
+  return faster ? GradientForm::patterns : GradientForm::units;
+}
+
+KernelGradient::KernelGradient(const Network& network, const Matrix& states,
+                               const TrainOptions& options)
+    : KernelGradient(
+          network, states, options,
+          faster_form(network.inputs(), static_cast<int>(network.layers[0].biases.size()),
+                      network.outputs(), network.layers[0].power, states.rows())) {}
+
+KernelGradient::KernelGradient(const Network& network, const Matrix& states,
+                               const TrainOptions& options, GradientForm form)
+    : hidden_(network.layers[0]),
+      k_(static_cast<int>(hidden_.biases.size())),
+      rows_(states.rows()),
+      options_(options),
+      threads_(rows_ >= kRowsWorthThreads ? options.threads : 1) {
+  assert(form == GradientForm::units ||
+         has_patterns(network.inputs(), k_, network.outputs(), hidden_.power));
+  const long run_size = rows_per_run(form);
+  for (long first = 0; first < rows_; first += run_size) {
+    runs_.push_back({first, std::min(run_size, rows_ - first), 0, {}});
+    Run& run = runs_.back();
+    run.words = whole_blocks(run.rows) / kRowsPerBlock * k_;
+    run.masks.resize(static_cast<std::size_t>(run.words + kMaskWords - 1));
+  }
+  if (form == GradientForm::patterns)
+    sum_ = std::make_unique<PatternSum>(hidden_, states, network.outputs(), runs_);
+  else
+    sum_ = std::make_unique<UnitSum>(hidden_, states, network.outputs(), runs_);
+}
+
+KernelGradient::~KernelGradient() = default;
+
+void KernelGradient::set_targets(const Matrix& targets) { sum_->set_targets(targets); }
+
+double KernelGradient::operator()(const Vector& theta, std::uint64_t step, Vector& gradient) {
+  std::vector<std::uint32_t> one_mask;
+  if (options_.mask_per_batch && hidden_.dropout > 0) one_mask = whole_batch_mask(step);
+  sum_->begin(theta);
+  const auto one_run = [&](std::size_t i) {
+    fill_masks(runs_[i], step, one_mask);
+    sum_->add(i);
+  };
+  if (threads_ > 1)
+    parallel_for(threads_, runs_.size(), one_run);
+  else
+    for (std::size_t i = 0; i < runs_.size(); ++i) one_run(i);  // allocates nothing
+  gradient.setZero(theta.size());
+  const double loss = sum_->end(theta, gradient);
+  gradient *= 2 / static_cast<double>(rows_);
+  return loss / static_cast<double>(rows_);
+}
+
+std::vector<std::uint32_t> KernelGradient::whole_batch_mask(std::uint64_t step) const {
+  std::vector<std::uint32_t> words;
+  std::uint32_t bits = 0;
+  for (int j = 0; j < k_; ++j) {
+    if (j % 32 == 0)
+      bits = bernoulli_word(options_.seed, Purpose::training_mask, step,
+                            static_cast<std::uint32_t>(j / 32), hidden_.keep());
+    words.push_back(bits >> (j % 32) & 1 ? ~0u : 0u);
+  }
+  return words;
+}
+
+void KernelGradient::fill_masks(Run& run, std::uint64_t step,
+                                const std::vector<std::uint32_t>& one_mask) const {
+  const auto probability = static_cast<std::uint64_t>(std::nearbyint(hidden_.keep() * 0x1p32));
+  if (hidden_.dropout == 0 || probability >> 32) {
+    std::fill(run.masks.begin(), run.masks.end(), ~0u);
+  } else if (!one_mask.empty()) {
+    for (long w = 0; w < run.words; w += k_)
+      std::copy(one_mask.begin(), one_mask.end(), run.masks.begin() + w);
+  } else {
+    const auto kernel = for_this_machine(run_masks_sse2, run_masks_avx2, run_masks_avx512);
+    kernel({options_.seed, static_cast<std::uint32_t>(Purpose::training_mask), step,
+            run.first / kRowsPerBlock * k_, run.words, static_cast<std::uint32_t>(probability),
+            run.masks.data()});
+  }
+}
+
+}  // namespace odecast

@@ -1,0 +1,448 @@
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import test, {after, before} from 'node:test';
+import {chromium} from 'playwright-core';
+import {artefacts, file, names, odecast, readCsv} from './pages.mjs';
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
+           '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
+  });
+});
+after(() => browser.close());
+
+// Opens a page, runs the body, keeps a screenshot; whatever happens, the page asks for nothing and complains of
+// nothing.
+const withPage = async (t, name, options, body) => {
+  const {complaints: expected, whole, ...settings} = options;
+  const context = await browser.newContext({viewport: {width: 1100, height: 800}, acceptDownloads: true, ...settings});
+  const page = await context.newPage();
+  const requests = [], complaints = [];
+  page.on('request', (r) => requests.push(r.url()));
+  page.on('console', (m) => complaints.push(m.text()));
+  page.on('pageerror', (e) => complaints.push(e.message));
+  const address = `file://${name.startsWith('/') ? name : file(`${name}.html`)}`;
+  await page.goto(address);
+  if (settings.javaScriptEnabled !== false) await page.waitForSelector('html[data-ready="yes"]');
+  try {
+    await body(page);
+  } finally {
+    const picture = t.name.replace(/[^a-z0-9]+/gi, '-');
+    await page.screenshot({path: path.join(artefacts, `${picture}.png`), fullPage: whole === true});
+    await context.close();
+  }
+  assert.deepEqual(requests.filter((url) => !url.startsWith('blob:')), [address]);
+  if (!expected) assert.deepEqual(complaints, []);
+};
+
+const readout = (page, figure = 'forecast') => page.locator(`#${figure} .readout span`).first().textContent();
+const said = (text, word) => Number(text.match(new RegExp(`${word} (−?[0-9.e−]+)`))[1].replaceAll('−', '-'));
+const timeOf = (text) => Number(text.match(/t = (−?[0-9.]+)/)[1].replace('−', '-'));
+
+// The plot's own area, without its axes.
+const area = async (page, figure = 'forecast') => {
+  const over = page.locator(`#${figure} .u-over`).first();
+  await over.scrollIntoViewIfNeeded();
+  return over.boundingBox();
+};
+const hover = async (page, share, figure = 'forecast') => {
+  const box = await area(page, figure);
+  await page.mouse.move(box.x + share * box.width, box.y + box.height / 2);
+  return readout(page, figure);
+};
+const span = async (page) => timeOf(await hover(page, 0.999)) - timeOf(await hover(page, 0.001));
+
+const download = async (page, figure, label) => {
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.locator(`#${figure} .toolbar button`, {hasText: label}).click()]);
+  return {name: saved.suggestedFilename(), text: fs.readFileSync(await saved.path(), 'utf8')};
+};
+
+// How many pixels of a canvas have the forecast's colour, differ from the corner's, have any colour.
+const pixels = (page, selector) => page.locator(selector).first().evaluate((canvas) => {
+  const copy = document.createElement('canvas');
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  const context = copy.getContext('2d');
+  context.drawImage(canvas, 0, 0);
+  const {data} = context.getImageData(0, 0, copy.width, copy.height);
+  const ink = odecast.ink('forecast'), rgb = [1, 3, 5].map((i) => parseInt(ink.slice(i, i + 2), 16));
+  let inked = 0, drawn = 0, colored = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3] > 0 && [0, 1, 2].some((k) => Math.abs(data[i + k] - data[k]) > 12 || data[i + 3] !== data[3])) ++drawn;
+    if (data[i + 3] > 200 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) ++colored;
+    if (data[i + 3] > 200 && rgb.every((c, k) => Math.abs(c - data[i + k]) < 24)) ++inked;
+  }
+  return {inked, drawn, colored};
+});
+
+for (const name of names)
+  for (const kind of ['', '-fit'])
+    test(`${name}${kind}: loads, draws, stays small`, async (t) => {
+      const size = fs.statSync(file(`${name}${kind}.html`)).size;
+      t.diagnostic(`${size} bytes`);
+      assert.ok(size < 1_000_000, `${size} bytes`);
+      await withPage(t, `${name}${kind}`, {whole: !name.startsWith('long')}, async (page) => {
+        const canvases = await page.locator('.plot canvas').count();
+        assert.ok(canvases > 0);
+        for (const {inked, drawn} of [await pixels(page, '.plot canvas')]) {
+          assert.ok(inked > 100, `${inked} pixels in the forecast's colour`);
+          assert.ok(drawn > 500, `${drawn} pixels drawn`);
+        }
+        // Every static figure is there too, behind.
+        assert.equal(await page.locator('figure .static svg').count(), await page.locator('figure').count());
+      });
+    });
+
+test('numbers of the CSV are those of the forecast, to the last bit', async (t) => {
+  for (const name of ['one', 'two', 'three', 'eight'])
+    await withPage(t, name, {}, async (page) => {
+      const saved = await download(page, 'forecast', 'CSV');
+      assert.equal(saved.name, 'forecast.csv');
+      const page_csv = readCsv(saved.text), whole = readCsv(fs.readFileSync(file(`${name}.csv`), 'utf8'));
+      assert.equal(page_csv.rows, whole.rows);
+      assert.deepEqual(page_csv.columns.t, whole.columns.t);
+      const variables = whole.names.filter((n) => n.endsWith('_mean')).map((n) => n.slice(0, -5));
+      for (const v of variables)
+        for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± c sd) lower', 'lower'],
+                                      ['95 % band (mean ± c sd) upper', 'upper']])
+          assert.deepEqual(page_csv.columns[`${v} ${column}`], whole.columns[`${v}_${part}`], `${name} ${v} ${part}`);
+      if (name === 'three') {
+        const truth = readCsv(fs.readFileSync(file('three.truth.csv'), 'utf8'));
+        assert.deepEqual(page_csv.columns['y truth'], truth.columns.y);
+        assert.ok(page_csv.names.includes('x sample trajectories 5'));
+      }
+      assert.match(await page.locator('#forecast .exactness').textContent(), /every digit/);
+    });
+});
+
+test('a CSV of 100,000 times has every row, each value as near as the page says', async (t) => {
+  for (const [name, variables] of [['long3', ['x', 'y', 'z']], ['long8', ['x1', 'x5', 'x8']]])
+    await withPage(t, name, {}, async (page) => {
+      const note = await page.locator('#forecast .exactness').textContent();
+      const claimed = Number(note.match(/all 100,001 rows, values to ±([0-9.e-]+)/)[1]);
+      const saved = readCsv((await download(page, 'forecast', 'CSV')).text);
+      const whole = readCsv(fs.readFileSync(file(`${name}.csv`), 'utf8'));
+      assert.equal(saved.rows, 100_001);
+      assert.deepEqual(saved.columns.t, whole.columns.t);
+      for (const v of variables)
+        for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± c sd) upper', 'upper']]) {
+          const a = saved.columns[`${v} ${column}`], b = whole.columns[`${v}_${part}`];
+          const off = a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0);
+          assert.ok(off <= claimed, `${name} ${v} ${part}: off by ${off}, claimed ${claimed}`);
+          const range = Math.max(...b) - Math.min(...b);
+          assert.ok(claimed < 0.02 * range, `${claimed} of ${range}`);
+        }
+      t.diagnostic(`${name}: ±${claimed}`);
+    });
+});
+
+test('the SVG that is saved is the figure', async (t) => {
+  await withPage(t, 'three', {}, async (page) => {
+    for (const figure of ['forecast', 'attractor', 'pit']) {
+      const saved = await download(page, figure, 'SVG');
+      assert.equal(saved.name, `${figure}.svg`);
+      assert.match(saved.text, /^<svg [^>]*xmlns="http:\/\/www.w3.org\/2000\/svg"/);
+      assert.ok((saved.text.match(/<path /g) || []).length > 5);
+      assert.match(saved.text, /forecast mean|share of times/);
+      assert.doesNotMatch(saved.text, /<script|foreignObject/);
+    }
+  });
+});
+
+test('hover reads the numbers of the file', async (t) => {
+  await withPage(t, 'three', {}, async (page) => {
+    const whole = readCsv(fs.readFileSync(file('three.csv'), 'utf8')).columns;
+    for (const share of [0.2, 0.5, 0.81]) {
+      const text = await hover(page, share), time = timeOf(text);
+      assert.ok(Math.abs(time - 10 * share) < 0.05, text);
+      const i = whole.t.findIndex((v) => Math.abs(v - time) < 1e-6);
+      assert.ok(Math.abs(said(text, 'forecast mean') - whole.x_mean[i]) < 1e-3, text);
+      assert.ok(Math.abs(said(text, '95 % band') - whole.x_lower[i]) < 1e-3, text);
+      // The other panels follow.
+      const below = await page.locator('#forecast .readout span').nth(2).textContent();
+      assert.ok(Math.abs(said(below, 'forecast mean') - whole.z_mean[i]) < 1e-3, below);
+    }
+  });
+});
+
+test('drag and buttons zoom, all panels together', async (t) => {
+  await withPage(t, 'three', {}, async (page) => {
+    const all = await span(page);
+    assert.ok(all > 9.9, `${all}`);
+    const box = await area(page);
+    await page.mouse.move(box.x + 0.25 * box.width, box.y + 50);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 0.5 * box.width, box.y + 60, {steps: 5});
+    await page.mouse.up();
+    const part = await span(page);
+    assert.ok(Math.abs(part - all / 4) < 0.2, `${part}`);
+    await hover(page, 0.001);
+    const other = await page.locator('#forecast .readout span').nth(1).textContent();
+    assert.ok(Math.abs(timeOf(other) - 2.5) < 0.1, other);
+    await page.locator('#forecast .toolbar button', {hasText: '+'}).click();
+    assert.ok(await span(page) < 0.6 * part);
+    await page.locator('#forecast .toolbar button', {hasText: 'Reset'}).click();
+    assert.ok(Math.abs(await span(page) - all) < 0.05);
+  });
+});
+
+test('the switch shows one variable or all, and keeps the zoom', async (t) => {
+  await withPage(t, 'three', {}, async (page) => {
+    assert.equal(await page.locator('#forecast .plot').count(), 3);
+    await page.locator('#forecast .toolbar button', {hasText: '+'}).click();
+    const zoomed = await span(page);
+    await page.locator('#forecast select').selectOption({label: 'z'});
+    assert.equal(await page.locator('#forecast .plot').count(), 1);
+    assert.equal(await page.locator('#forecast .readout strong').textContent(), 'z');
+    assert.ok(Math.abs(await span(page) - zoomed) < 0.05);
+    const whole = readCsv(fs.readFileSync(file('three.csv'), 'utf8')).columns;
+    const text = await hover(page, 0.5), i = whole.t.findIndex((v) => Math.abs(v - timeOf(text)) < 1e-6);
+    assert.ok(Math.abs(said(text, 'forecast mean') - whole.z_mean[i]) < 1e-3, text);
+    await page.locator('#forecast select').selectOption({label: 'all'});
+    assert.equal(await page.locator('#forecast .plot').count(), 3);
+  });
+  await withPage(t, 'eight', {}, async (page) => {
+    assert.equal(await page.locator('#forecast .plot').count(), 1);
+    await page.locator('#forecast select').selectOption({label: 'x7'});
+    assert.equal(await page.locator('#forecast .readout strong').textContent(), 'x7');
+  });
+});
+
+test('legend entries hide and show their curves', async (t) => {
+  await withPage(t, 'three', {}, async (page) => {
+    const inked = (await pixels(page, '#forecast .plot canvas')).inked;
+    const entry = page.locator('#forecast .legend button', {hasText: 'forecast mean'});
+    await entry.click();
+    assert.equal(await entry.getAttribute('aria-pressed'), 'false');
+    await page.waitForTimeout(100);
+    assert.ok((await pixels(page, '#forecast .plot canvas')).inked < inked / 4);
+    await entry.click();
+    await page.waitForTimeout(100);
+    assert.equal((await pixels(page, '#forecast .plot canvas')).inked, inked);
+  });
+});
+
+test('everything works from the keyboard', async (t) => {
+  await withPage(t, 'three', {}, async (page) => {
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the results');
+    await page.keyboard.press('Enter');
+    await page.locator('#forecast .plot').first().focus();
+    await page.keyboard.press('ArrowRight');
+    const first = timeOf(await readout(page));
+    await page.keyboard.press('ArrowRight');
+    const second = timeOf(await readout(page));
+    assert.ok(second > first && second < first + 0.2, `${first} ${second}`);
+    for (let i = 0; i < 30; ++i) await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('+');
+    await page.keyboard.press('+');
+    const zoomed = await span(page);
+    assert.ok(zoomed < 2.7, `${zoomed}`);
+    const left = timeOf(await hover(page, 0.001));
+    await page.mouse.move(0, 0);
+    await page.locator('#forecast .plot').first().focus();
+    await page.keyboard.press('Shift+ArrowRight');
+    assert.ok(timeOf(await hover(page, 0.001)) > left + 0.3);
+    await page.locator('#forecast .plot').first().focus();
+    await page.keyboard.press('Home');
+    assert.ok(await span(page) > 9.9);
+    // Every control can be reached and has a name.
+    const nameless = await page.evaluate(() => [...document.querySelectorAll('button, select, input, [tabindex="0"]')]
+      .filter((e) => !(e.getAttribute('aria-label') || e.labels?.length || e.textContent.trim())).map((e) => e.outerHTML));
+    assert.deepEqual(nameless, []);
+  });
+});
+
+const scene = (page) => page.locator('#attractor canvas').evaluate((canvas) => canvas.toDataURL());
+
+test('the attractor draws, turns, zooms and plays', async (t) => {
+  await withPage(t, 'three', {}, async (page) => {
+    const box = page.locator('#attractor .scene');
+    await box.scrollIntoViewIfNeeded();
+    await page.waitForTimeout(200);
+    const {drawn, colored} = await pixels(page, '#attractor canvas');
+    assert.ok(drawn > 2000 && colored > 100, `${drawn} drawn, ${colored} in colour`);
+    let before = await scene(page);
+    const changes = async (what) => {
+      await page.waitForTimeout(150);
+      const now = await scene(page);
+      assert.notEqual(now, before, what);
+      before = now;
+    };
+    const at = await box.boundingBox();
+    await page.mouse.move(at.x + 200, at.y + 150);
+    await page.mouse.down();
+    await page.mouse.move(at.x + 330, at.y + 180, {steps: 4});
+    await page.mouse.up();
+    await changes('drag');
+    await page.screenshot({path: path.join(artefacts, 'attractor-turned.png')});
+    await box.focus();
+    await page.keyboard.press('ArrowLeft');
+    await changes('arrow');
+    await page.keyboard.press('+');
+    await changes('zoom');
+    await page.keyboard.press('Home');
+    await changes('home');
+    await page.keyboard.press(' ');
+    await page.waitForTimeout(600);
+    await page.keyboard.press(' ');
+    const clock = timeOf(await page.locator('#attractor .clock').textContent());
+    assert.ok(clock > 0 && clock < 5, `${clock}`);
+    await changes('play');
+    await page.waitForTimeout(300);
+    assert.equal(timeOf(await page.locator('#attractor .clock').textContent()), clock);
+    const csv = readCsv((await download(page, 'attractor', 'CSV')).text);
+    assert.deepEqual(csv.names, ['curve', 't', 'x', 'y', 'z']);
+  });
+  await withPage(t, 'eight', {}, async (page) => {
+    await page.locator('#attractor .scene').scrollIntoViewIfNeeded();
+    await page.waitForTimeout(200);
+    const before = await scene(page);
+    await page.locator('#attractor select').first().selectOption({label: 'x6'});
+    await page.waitForTimeout(150);
+    assert.notEqual(await scene(page), before);
+    assert.match(await page.locator('#attractor .axis-label').first().textContent(), /^x6/);
+  });
+});
+
+test('colours follow the system and the toggle', async (t) => {
+  const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const bright = (color) => color.match(/\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0) > 380;
+  for (const colorScheme of ['light', 'dark'])
+    await withPage(t, 'three', {colorScheme, whole: true}, async (page) => {
+      assert.equal(bright(await background(page)), colorScheme === 'light');
+      const plot = await page.locator('#forecast canvas').first().evaluate((c) => c.toDataURL());
+      const toggle = page.locator('button.theme');
+      await toggle.click();  // light
+      assert.ok(bright(await background(page)));
+      await toggle.click();  // dark
+      assert.ok(!bright(await background(page)));
+      await page.waitForTimeout(200);
+      const dark = await page.locator('#forecast canvas').first().evaluate((c) => c.toDataURL());
+      if (colorScheme === 'light') assert.notEqual(plot, dark);
+      else assert.equal(plot, dark);
+      // Text on its background: 4.5 to 1 at least.
+      const contrast = await page.evaluate(() => {
+        const light = (color) => {
+          const [r, g, b] = color.match(/[0-9.]+/g).slice(0, 3).map((v) => v / 255)
+            .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const paper = light(getComputedStyle(document.querySelector('.figure')).backgroundColor);
+        return ['h1', 'figcaption', '.readout', '.tiles strong', 'td', '.facts dt'].map((selector) => {
+          const ink = light(getComputedStyle(document.querySelector(selector)).color);
+          return [selector, (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05)];
+        }).filter(([, ratio]) => ratio < 4.5);
+      });
+      assert.deepEqual(contrast, []);
+    });
+});
+
+for (const name of names)
+  test(`${name}: fits a phone`, async (t) => {
+    await withPage(t, name, {viewport: {width: 360, height: 740}, hasTouch: true, isMobile: true, whole: name === 'three' || name === 'eight'}, async (page) => {
+      const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(wide <= window, `${wide} > ${window}`);
+      const small = await page.evaluate(() => [...document.querySelectorAll('.toolbar button, .toolbar select')]
+        .map((e) => e.getBoundingClientRect()).filter((r) => r.height < 32).length);
+      assert.equal(small, 0);
+    });
+  });
+
+test('without scripts the static figures are there', async (t) => {
+  for (const name of ['three', 'eight', 'three-fit'])
+    await withPage(t, name, {javaScriptEnabled: false, whole: true}, async (page) => {
+      const figures = page.locator('figure .static svg'), count = await figures.count();
+      assert.ok(count >= 4);
+      for (let i = 0; i < count; ++i) {
+        const box = await figures.nth(i).boundingBox();
+        assert.ok(box && box.width > 300 && box.height > 100);
+      }
+      assert.equal(await page.locator('.toolbar').count(), 0);
+      assert.ok(await page.locator('noscript .notice').isVisible());
+    });
+});
+
+test('without uPlot the static figures are there and the rest works', async (t) => {
+  // The page as a build without npm writes it: the library cut out, the policy's hash that of what is left.
+  const html = fs.readFileSync(file('three.html'), 'utf8');
+  const script = html.match(/<script>([^]*?)<\/script>/)[1];
+  assert.match(script, /^\/\*! uPlot [0-9.]+\n[^]*MIT/);
+  const own = script.slice(script.indexOf("'use strict';\n// The numbers of a page"));
+  const hash = (text) => crypto.createHash('sha256').update(text).digest('base64');
+  assert.ok(html.includes(`script-src 'sha256-${hash(script)}'`));
+  fs.writeFileSync(file('plain.html'), html.replace(hash(script), hash(own)).replace(script, () => own));
+  await withPage(t, 'plain', {}, async (page) => {
+    assert.equal(await page.locator('.plot').count(), 0);
+    assert.ok(await page.locator('#forecast .static svg').isVisible());
+    assert.ok(await page.locator('#attractor .scene').isVisible());
+    const saved = readCsv((await download(page, 'forecast', 'CSV')).text);
+    assert.equal(saved.rows, 501);
+  });
+});
+
+test('print shows the static figures', async (t) => {
+  await withPage(t, 'three', {colorScheme: 'dark', whole: true}, async (page) => {
+    await page.emulateMedia({media: 'print', colorScheme: 'dark'});
+    assert.ok(await page.locator('#forecast .static svg').isVisible());
+    assert.ok(!await page.locator('#forecast .live').isVisible());
+    assert.ok(!await page.locator('#forecast .toolbar').isVisible());
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(255, 255, 255)');
+    const pdf = await page.pdf({path: path.join(artefacts, 'print.pdf'), format: 'A4', printBackground: false});
+    assert.ok(pdf.length > 20_000);
+  });
+});
+
+test('the policy forbids what the page does not need', async (t) => {
+  await withPage(t, 'three', {complaints: true}, async (page) => {
+    const policy = await page.locator('meta[http-equiv]').getAttribute('content');
+    assert.match(policy, /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; img-src data: blob:/);
+    assert.doesNotMatch(policy, /unsafe|http/);
+    const got = await page.evaluate(async () => {
+      const script = document.createElement('script');
+      script.textContent = 'window.injected = true;';
+      document.body.append(script);
+      let fetched = 'no';
+      try {
+        await fetch('file:///etc/hostname');
+        fetched = 'yes';
+      } catch { /* as it should be */ }
+      return [window.injected === undefined, fetched];
+    });
+    assert.deepEqual(got, [true, 'no']);
+  });
+});
+
+test('names from files are text, not markup', async (t) => {
+  await withPage(t, 'two', {}, async (page) => {
+    assert.equal(await page.locator('main b, header b').count(), 0);
+    assert.match(await page.locator('h1').textContent(), /<b>&/);
+    assert.equal(await page.locator('#forecast select option').nth(2).textContent(), '<b>&');
+  });
+});
+
+test('equations are typeset, the command can be copied', async (t) => {
+  await withPage(t, 'three', {permissions: ['clipboard-read', 'clipboard-write']}, async (page) => {
+    const math = page.locator('.equation math');
+    assert.ok(await math.count() > 20);
+    const box = await math.nth(1).boundingBox();
+    assert.ok(box.width > 40 && box.height > 10);
+    assert.match(await page.locator('.equation').first().textContent(), /±/);
+    await page.locator('.command button').click();
+    await page.locator('.command button', {hasText: 'Copied'}).waitFor();
+    const text = await page.locator('.command code').textContent();
+    assert.match(text, /^odecast forecast three\.json --init=-1,-1,-1 --truth three\.truth\.csv/);
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()).catch(() => text), text);
+  });
+  // The command repeats the page, byte for byte.
+  const command = fs.readFileSync(file('three.html'), 'utf8').match(/<code>(.*?)<\/code>/)[1].split(' ').slice(1);
+  const before = fs.readFileSync(file('three.html'));
+  odecast(...command.filter((word) => word !== '--quiet'));
+  assert.deepEqual(fs.readFileSync(file('three.html')), before);
+});

@@ -1,0 +1,55 @@
+#include "odecast/scores/lyapunov.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "odecast/systems/catalogue.hpp"
+
+namespace odecast {
+namespace {
+
+TEST(LyapunovTest, OfALinearSystemAreTheRealPartsOfItsEigenvalues) {
+  // Eigenvalues -0.1 ± 2i and -0.7.
+  const VectorField field(3, [](double, const double* u, double* dudt) {
+    dudt[0] = -0.1 * u[0] - 2 * u[1];
+    dudt[1] = 2 * u[0] - 0.1 * u[1] + 0.3 * u[2];
+    dudt[2] = -0.7 * u[2];
+  });
+  const auto s = lyapunov_spectrum(field, Vector::Ones(3), {.until = 500, .transient = 0});
+  ASSERT_EQ(s.status, SolveStatus::finished);
+  EXPECT_NEAR(s.exponents[0], -0.1, 0.003);  // the rotation's wobble within an interval averages out as 1/time
+  EXPECT_NEAR(s.exponents[1], -0.1, 0.003);
+  EXPECT_NEAR(s.exponents[2], -0.7, 0.003);
+  EXPECT_NEAR(s.divergence, -0.9, 1e-8);
+}
+
+TEST(LyapunovTest, JacobiansByDifferencesAndByCoefficientsAgree) {
+  const auto basis = std::make_shared<MonomialBasis>(2, 3);
+  Matrix c(2, basis->size());
+  for (Eigen::Index i = 0; i < c.size(); ++i) c.data()[i] = std::sin(1.0 + static_cast<double>(i));
+  const VectorField exact(PolynomialField{basis, c});
+  const VectorField opaque(2, [&](double t, const double* u, double* dudt) { exact(t, u, dudt); });
+  const Vector u = (Vector(2) << 0.7, -1.3).finished();
+  EXPECT_LT((jacobian(exact, u) - jacobian(opaque, u)).cwiseAbs().maxCoeff(), 1e-10);
+}
+
+TEST(LyapunovTest, CatalogueValuesAndLiouville) {
+  for (const char* name : {"SprottB", "Lorenz", "Rossler"}) {
+    const System system = find_system(name);
+    const auto s = lyapunov_spectrum(system.field, system.start, {.until = 3000});
+    ASSERT_EQ(s.status, SolveStatus::finished) << name;
+    EXPECT_NEAR(s.exponents.sum(), s.divergence, 1e-5) << name;
+    EXPECT_NEAR(s.exponents[0], *system.lyapunov, 4 * s.standard_error[0] + 0.0005) << name;
+    // The flow's own direction neither grows nor shrinks.
+    EXPECT_NEAR(s.exponents[1], 0, 4 * s.standard_error[1] + 0.002) << name;
+  }
+}
+
+TEST(LyapunovTest, ABlowUpIsAStatus) {
+  const VectorField field(1, [](double, const double* u, double* dudt) { dudt[0] = u[0] * u[0]; });
+  EXPECT_NE(lyapunov_spectrum(field, Vector::Ones(1), {}).status, SolveStatus::finished);
+}
+
+}  // namespace
+}  // namespace odecast
