@@ -303,7 +303,7 @@ class Parser {
       : options_(options), rows_(table_, options, visit, "line") {
     table_.source = name;
     if (options.step > 0)
-      throw_usage({"option --step", "it for " + name, "an array without times",
+      throw_usage({"option --sample-step", "it for " + name, "an array without times",
                    "Remove it: a text table has a column of times."});
     if (options.decimal != 0 && options.decimal == options.separator)
       throw_usage({"option --decimal", "a comma, which is also the separator", "two different characters",
@@ -313,7 +313,10 @@ class Parser {
   /// Takes the lines of the text; returns how many bytes are used up. `whole`: nothing follows.
   std::size_t lines(std::string_view text, bool whole) {
     std::size_t mark = 0;
-    if (number_ == 0) mark = begin(text, whole);
+    if (number_ == 0) {
+      if (!whole && text.find_first_of("\r\n") == text.npos) return 0;
+      mark = begin(text, whole);
+    }
     return mark + each_line(text.substr(mark), whole, [this](std::string_view l) { line(l); });
   }
 
@@ -339,7 +342,9 @@ class Parser {
       throw_data({table_.source, found, "text in UTF-8 or ASCII", "Save the file as CSV UTF-8."});
     };
     if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) refuse("UTF-16 text");
-    const std::string_view first = text.substr(0, kChunk);
+    // At least one line, however long.
+    const std::string_view first =
+        text.substr(0, std::max(kChunk, std::min(text.find_first_of("\r\n"), text.size() - 1) + 1));
     if (first.find('\0') != first.npos) refuse("zero bytes, as in UTF-16 text or in no text at all");
     const std::size_t mark = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
     std::string_view sample = first.substr(mark);

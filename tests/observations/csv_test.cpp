@@ -246,6 +246,20 @@ TEST(CsvTest, ManyColumnsTakeLinearTime) {
   EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
 }
 
+TEST(CsvTest, ALongHeaderIsLookedAtWhole) {
+  std::string names = "t", numbers = "0";
+  for (int i = 0; i < 60'000; ++i) names += ";v" + std::to_string(i), numbers += ";1,5";
+  const auto path = std::filesystem::temp_directory_path() / "odecast_long_header.csv";
+  write_file(path, names + "\n" + numbers + "\n");
+  ASSERT_GT(names.size(), 1u << 18);
+  for (const Dataset& d : {read_observations(path, {.decimal = ','}),
+                           parse_observations(names + "\n" + numbers + "\n", "f", {.decimal = ','})}) {
+    EXPECT_EQ(d.dimension(), 60'000);
+    EXPECT_EQ(d.trajectories[0].states(0, 59'999), 1.5);
+  }
+  std::filesystem::remove(path);
+}
+
 TEST(CsvTest, LongLinesAreRefused) {
   const auto path = std::filesystem::temp_directory_path() / "odecast_long_line.csv";
   write_file(path, "t,x\n0,1\n" + std::string(3 << 20, '1') + "\n");
