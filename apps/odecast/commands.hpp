@@ -38,7 +38,7 @@ Option threads_option();
 std::vector<Option> reading_options();
 ReadOptions reading(const Arguments& arguments);
 /// How the data were read, where that is not the plainest way.
-void say_reading(const Arguments& arguments, const Table& table);
+void say_reading(const Arguments& arguments, const TableInfo& table);
 
 /// A bar on a terminal, nothing elsewhere; throws Interrupted after a signal.
 Observer progress(const Arguments& arguments);

@@ -99,7 +99,7 @@ int run(const Arguments& a) {
   }
   needs(a, {"--title"}, a.given("--report"), "--report");
   Fit result;
-  Table table;
+  TableInfo table;
   std::optional<Dataset> data;  // where a page shows it, or the trainer needs it
   {
     const Observer observer = progress(a);

@@ -56,7 +56,7 @@ nlohmann::ordered_json number(double x) { return std::isfinite(x) ? nlohmann::or
 int run(const Arguments& a) {
   const ObservationSource source = source_of_files(a.paths(0), reading(a));
   const Inspection d = inspect(source);
-  const Table& table = *source.table;
+  const TableInfo& table = *source.table;
   std::vector<std::string> columns = source.variables;
   columns.insert(columns.end(), source.inputs.begin(), source.inputs.end());
   const auto [shortest, longest] = std::minmax_element(d.trajectory_rows.begin(), d.trajectory_rows.end());

@@ -108,7 +108,7 @@ ReadOptions reading(const Arguments& a) {
   return o;
 }
 
-void say_reading(const Arguments& a, const Table& table) {
+void say_reading(const Arguments& a, const TableInfo& table) {
   const Dialect& d = table.dialect;
   if (table.format == "csv" && (d.separator != ',' || d.decimal != '.' || !d.header))
     say(a, fmt::format("Read {}: {}{}.", table.source, in_words(d),

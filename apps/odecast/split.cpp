@@ -14,7 +14,7 @@ int run(const Arguments& a) {
   check_two_outputs("--train", train, "--test", test);
   check_output(train, inputs);
   check_output(test, inputs);
-  Table table;
+  TableInfo table;
   const Split parts = split_last(read_observations(inputs, reading(a), &table), a.number("--holdout"));
   write_observations(train, parts.train);
   write_observations(test, parts.test);

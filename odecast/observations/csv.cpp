@@ -320,7 +320,7 @@ class Parser {
     return mark + each_line(text.substr(mark), whole, [this](std::string_view l) { line(l); });
   }
 
-  Table finish() {
+  TableInfo finish() {
     if (rows_.names().empty())
       throw_data({table_.source, "no lines", "a header such as t,x,y,z and rows of numbers",
                   "Check that the right file was given."});
@@ -519,7 +519,7 @@ class Parser {
   }
 
   const ReadOptions& options_;
-  Table table_;
+  TableInfo table_;
   Rows rows_;
   // Of rows_, for the fast path.
   double* const* places_ = nullptr;
@@ -532,7 +532,7 @@ class Parser {
 
 }  // namespace
 
-Table stream_csv(ByteReader& bytes, const std::string& name, const ReadOptions& options,
+TableInfo stream_csv(ByteReader& bytes, const std::string& name, const ReadOptions& options,
                  const RowVisitor& visit) {
   Parser parser(name, options, visit);
   std::vector<char> buffer(kChunk);
@@ -552,7 +552,7 @@ Table stream_csv(ByteReader& bytes, const std::string& name, const ReadOptions& 
   }
 }
 
-Table stream_csv(std::string_view text, const std::string& name, const ReadOptions& options,
+TableInfo stream_csv(std::string_view text, const std::string& name, const ReadOptions& options,
                  const RowVisitor& visit) {
   Parser parser(name, options, visit);
   parser.lines(text, true);

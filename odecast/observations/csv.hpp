@@ -19,10 +19,10 @@ Dialect sniff(std::string_view lines, const std::string& name, const ReadOptions
 /// separate trajectories where no id column does. Throws Error (data) with line and column for
 /// anything that is not a finite number in its place: nothing is guessed. Lines longer than 1 MiB are
 /// refused.
-Table stream_csv(ByteReader& bytes, const std::string& name, const ReadOptions& options,
+TableInfo stream_csv(ByteReader& bytes, const std::string& name, const ReadOptions& options,
                  const RowVisitor& visit);
 /// The same from memory.
-Table stream_csv(std::string_view text, const std::string& name, const ReadOptions& options,
+TableInfo stream_csv(std::string_view text, const std::string& name, const ReadOptions& options,
                  const RowVisitor& visit);
 
 /// A table that reads back bit for bit: `t`, the variables, the inputs, and `trajectory` first when

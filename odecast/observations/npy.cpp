@@ -395,9 +395,9 @@ bool is_array_file(std::string_view head) {
   return head.starts_with(kMagic) || head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06");
 }
 
-Table stream_arrays(std::string_view bytes, const std::string& name, const ReadOptions& options,
+TableInfo stream_arrays(std::string_view bytes, const std::string& name, const ReadOptions& options,
                     const RowVisitor& visit) {
-  Table table;
+  TableInfo table;
   table.source = name;
   const bool single = bytes.starts_with(kMagic);
   table.format = single ? "npy" : "npz";

@@ -20,7 +20,7 @@ bool is_array_file(std::string_view head);
 /// Numbers are float32, float64, integers or booleans, of either byte order, in C or Fortran order; a
 /// NaN is a missing cell. Stored and deflated archives are read, nothing is unpickled. Sizes are
 /// checked against the length of the file before memory is taken. Throws Error (data).
-Table stream_arrays(std::string_view bytes, const std::string& name, const ReadOptions& options,
+TableInfo stream_arrays(std::string_view bytes, const std::string& name, const ReadOptions& options,
                     const RowVisitor& visit);
 
 /// One array of t and the variables, float64; throws Error (usage) for several trajectories.

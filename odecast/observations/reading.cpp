@@ -15,14 +15,14 @@
 namespace odecast {
 namespace {
 
-Table stream_file(const std::filesystem::path& path, const ReadOptions& options, const RowVisitor& visit) {
+TableInfo stream_file(const std::filesystem::path& path, const ReadOptions& options, const RowVisitor& visit) {
   ByteReader bytes(path);
   if (!is_array_file(bytes.head())) return stream_csv(bytes, path.string(), options, visit);
   const WholeFile whole(path, bytes);
   return stream_arrays(whole.bytes(), path.string(), options, visit);
 }
 
-Table stream_memory(std::string_view bytes, const std::string& name, const ReadOptions& options,
+TableInfo stream_memory(std::string_view bytes, const std::string& name, const ReadOptions& options,
                     const RowVisitor& visit) {
   if (is_array_file(bytes)) return stream_arrays(bytes, name, options, visit);
   return stream_csv(bytes, name, options, visit);
@@ -32,7 +32,7 @@ Table stream_memory(std::string_view bytes, const std::string& name, const ReadO
 class Collector {
  public:
   RowVisitor visitor() {
-    return [this](const Table& table, const TableRow& row) {
+    return [this](const TableInfo& table, const TableRow& row) {
       if (row.trajectory >= growing_.size()) growing_.resize(row.trajectory + 1);
       Growing& g = growing_[row.trajectory];
       const std::size_t width = table.variables.size() + table.inputs.size();
@@ -42,7 +42,7 @@ class Collector {
     };
   }
 
-  Dataset dataset(const Table& table, const ReadOptions& options) {
+  Dataset dataset(const TableInfo& table, const ReadOptions& options) {
     Dataset data{table.variables, {}, table.certified_until, table.source, table.time_name, table.inputs};
     for (std::size_t k = 0; k < growing_.size(); ++k) {
       Growing g = std::move(growing_[k]);
@@ -69,7 +69,7 @@ class Collector {
   };
 
   static Trajectory trajectory(std::string id, Growing& g, std::size_t begin, std::size_t end,
-                               const Table& table) {
+                               const TableInfo& table) {
     const auto n = static_cast<Eigen::Index>(table.variables.size());
     const auto m = static_cast<Eigen::Index>(table.inputs.size());
     const auto rows = static_cast<Eigen::Index>(end - begin);
@@ -84,7 +84,7 @@ class Collector {
   }
 
   /// Sorts, joins rows of the same time, takes the gaps out. Returns where the pieces between gaps end.
-  static std::vector<std::size_t> put_in_order(Growing& g, const Table& table, const ReadOptions& o) {
+  static std::vector<std::size_t> put_in_order(Growing& g, const TableInfo& table, const ReadOptions& o) {
     const std::size_t width = table.variables.size() + table.inputs.size();
     std::vector<std::size_t> order(g.times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -125,7 +125,7 @@ class Collector {
     return ends;
   }
 
-  [[noreturn]] static void refuse(const Table& table, double time, long number, double before,
+  [[noreturn]] static void refuse(const TableInfo& table, double time, long number, double before,
                                   long before_number) {
     const char* unit = table.format == "csv" ? "line" : "row";
     throw_data({fmt::format("{}, {} {}", table.source, unit, number),
@@ -142,10 +142,10 @@ class Collector {
 };
 
 template <class Stream>
-Dataset collect(const ReadOptions& options, Table* understood, const Stream& stream) {
+Dataset collect(const ReadOptions& options, TableInfo* understood, const Stream& stream) {
   Collector collector;
   collector.keep_numbers = options.sort || options.duplicates != DuplicateRule::error;
-  Table table = stream(collector.visitor());
+  TableInfo table = stream(collector.visitor());
   Dataset data = collector.dataset(table, options);
   if (understood) *understood = std::move(table);
   return data;
@@ -153,16 +153,16 @@ Dataset collect(const ReadOptions& options, Table* understood, const Stream& str
 
 }  // namespace
 
-Table stream_observations(const std::vector<std::filesystem::path>& paths, const ReadOptions& options,
+TableInfo stream_observations(const std::vector<std::filesystem::path>& paths, const ReadOptions& options,
                           const RowVisitor& visit) {
   if (paths.size() == 1) return stream_file(paths[0], options, visit);
-  Table all;
+  TableInfo all;
   for (const auto& path : paths) {
     if (std::count(paths.begin(), paths.end(), path) > 1)
       throw_usage({"data " + shown(path.string()), "it given twice", "different files", "Remove one of them."});
     const std::size_t before = all.ids.size();
     bool checked = before == 0;
-    Table one = stream_file(path, options, [&](const Table& table, const TableRow& row) {
+    TableInfo one = stream_file(path, options, [&](const TableInfo& table, const TableRow& row) {
       if (!checked && table.variables != all.variables)
         throw_data({table.source, fmt::format("columns {}", fmt::join(table.variables, ", ")),
                     fmt::format("{} as in {}", fmt::join(all.variables, ", "), paths[0].string()),
@@ -187,7 +187,7 @@ Table stream_observations(const std::vector<std::filesystem::path>& paths, const
 }
 
 Dataset read_observations(const std::vector<std::filesystem::path>& paths, const ReadOptions& options,
-                          Table* table) {
+                          TableInfo* table) {
   return collect(options, table, [&](const RowVisitor& visit) { return stream_observations(paths, options, visit); });
 }
 

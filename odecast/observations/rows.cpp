@@ -72,7 +72,7 @@ std::string in_words(const Dialect& d) {
                      d.decimal == ',' ? "comma" : "point", d.header ? "with header" : "no header");
 }
 
-Rows::Rows(Table& table, const ReadOptions& options, const RowVisitor& visit, const char* unit)
+Rows::Rows(TableInfo& table, const ReadOptions& options, const RowVisitor& visit, const char* unit)
     : table_(table),
       options_(options),
       visit_(visit),

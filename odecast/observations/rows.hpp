@@ -30,7 +30,7 @@ struct Place {
 class Rows {
  public:
   /// `unit` names what a Place counts: line, row.
-  Rows(Table& table, const ReadOptions& options, const RowVisitor& visit, const char* unit);
+  Rows(TableInfo& table, const ReadOptions& options, const RowVisitor& visit, const char* unit);
 
   /// Once, before the first row.
   void name_columns(std::vector<std::string> names, const Place& place);
@@ -79,7 +79,7 @@ class Rows {
   std::size_t add_piece(std::string_view id);
   [[noreturn]] void not_increasing(const Piece& piece, const Place& place) const;
 
-  Table& table_;
+  TableInfo& table_;
   const ReadOptions& options_;
   const RowVisitor& visit_;
   const std::string unit_;

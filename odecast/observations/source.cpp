@@ -37,7 +37,7 @@ ObservationSource source_of_files(const std::vector<std::filesystem::path>& path
     return std::filesystem::is_regular_file(path, ignored);
   });
   if (!again || options.sort || options.duplicates != DuplicateRule::error) {
-    const auto table = std::make_shared<Table>();
+    const auto table = std::make_shared<TableInfo>();
     const auto data = std::make_shared<Dataset>(read_observations(paths, options, table.get()));
     ObservationSource source = source_of(*data);
     source.replay = [data, replay = source.replay](const ObservationSource::Visitor& visit) { replay(visit); };
@@ -48,7 +48,7 @@ ObservationSource source_of_files(const std::vector<std::filesystem::path>& path
   struct HeaderRead {};
   ObservationSource source;
   try {
-    stream_observations({paths[0]}, options, [&](const Table& table, const TableRow&) {
+    stream_observations({paths[0]}, options, [&](const TableInfo& table, const TableRow&) {
       source.variables = table.variables;
       source.inputs = table.inputs;
       throw HeaderRead{};
@@ -58,7 +58,7 @@ ObservationSource source_of_files(const std::vector<std::filesystem::path>& path
   source.name = paths.size() == 1 ? paths[0].string() : std::to_string(paths.size()) + " files";
   source.replay = [paths, options, ids = source.ids,
                    table = source.table](const ObservationSource::Visitor& visit) {
-    *table = stream_observations(paths, options, [&](const Table&, const TableRow& row) {
+    *table = stream_observations(paths, options, [&](const TableInfo&, const TableRow& row) {
       visit(row.trajectory, row.time, row.values);
     });
     *ids = table->ids;

@@ -22,7 +22,7 @@ struct ObservationSource {
   /// Ids of the trajectories; complete after a replay.
   std::shared_ptr<std::vector<std::string>> ids = std::make_shared<std::vector<std::string>>();
   /// What was understood of the files; complete after a replay. Nothing of a Dataset.
-  std::shared_ptr<Table> table = std::make_shared<Table>();
+  std::shared_ptr<TableInfo> table = std::make_shared<TableInfo>();
 
   int dimension() const { return static_cast<int>(variables.size()); }
 };

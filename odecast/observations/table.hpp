@@ -40,7 +40,7 @@ struct Dialect {
 std::string in_words(const Dialect& dialect);
 
 /// What is known of a table beside its rows.
-struct Table {
+struct TableInfo {
   std::vector<std::string> variables = {}, inputs = {};
   std::vector<std::string> ids = {};  ///< of the trajectories; complete after the last row
   std::optional<double> certified_until = {};
@@ -59,6 +59,6 @@ struct TableRow {
   long number;             ///< line of the file, or row of the array
   bool gap = false;        ///< left out for a missing cell; only reported where `sort` is asked for
 };
-using RowVisitor = std::function<void(const Table& table, const TableRow& row)>;
+using RowVisitor = std::function<void(const TableInfo& table, const TableRow& row)>;
 
 }  // namespace odecast
