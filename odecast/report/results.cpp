@@ -424,7 +424,17 @@ DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Mod
   DerivativeFit fit;
   if (t.rows() < 2) return fit;
   Dataset one{data.variables, {t}};
-  const DerivativeRows rows = forward_differences(one, options.derivative);
+  // Rows at observed states; where the fit smooths or integrates, fourth-order differences are shown.
+  DerivativeOptions shown = options.derivative;
+  if (shown.method != DerivativeMethod::forward && central_order(shown.method) == 0)
+    shown.method = DerivativeMethod::central4;
+  if (t.rows() < 12) shown.method = DerivativeMethod::forward;
+  const DerivativeRows rows = derivative_rows(one, shown);
+  // Ends and gaps have no rows: each is found again in the trajectory.
+  std::vector<double> times;
+  for (int at = 0; static_cast<Index>(times.size()) < rows.rows() && at < t.rows(); ++at)
+    if (t.states.row(at) == rows.states.row(static_cast<Index>(times.size())))
+      times.push_back(t.times[static_cast<std::size_t>(at)]);
   const Index stride = std::max<Index>(1, (rows.rows() + most - 1) / most);
   const Index count = (rows.rows() + stride - 1) / stride, n = rows.states.cols();
   fit.estimate.resize(count, n);
@@ -432,7 +442,7 @@ DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Mod
   fit.sd.resize(count, n);
   for (Index k = 0; k < count; ++k) {
     const Index row = k * stride;
-    fit.times.push_back(t.times[static_cast<std::size_t>(row)]);
+    fit.times.push_back(times[static_cast<std::size_t>(row)]);
     fit.estimate.row(k) = rows.derivatives.row(row);
     const Moments m = posterior.moments(model.scaling.to_model(rows.states.row(row).transpose()));
     fit.mean.row(k) = m.mean.cwiseProduct(model.scaling.rate()).transpose();
