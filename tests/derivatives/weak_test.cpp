@@ -48,11 +48,13 @@ TEST(WeakTest, RulesIntegratePolynomialsAgainstTheTestFunction) {
   const std::vector<Segment> parts = segments(d, 0);
   const MonomialBasis basis(1, 1);
   const WeakRows rows = weak_rows(parts, basis, Vector::Constant(1, 1e-6));
+  const double radius = (d.trajectories[0].times.back() - d.trajectories[0].times.front()) / 4;
+  ASSERT_GT(rows.radius, radius) << "a short segment has a shorter one";
   double exact = 2;
   for (int k = 1; k <= 8; ++k) exact *= 2.0 * k / (2 * k + 1);
   for (Eigen::Index k = 0; k < rows.rows(); ++k) {
-    EXPECT_NEAR(rows.integrals(k, 0), rows.radius * exact, 1e-7 * rows.radius);
-    EXPECT_NEAR(rows.increments(k, 0), rows.radius * exact, 1e-6 * rows.radius);
+    EXPECT_NEAR(rows.integrals(k, 0), radius * exact, 1e-10);
+    EXPECT_NEAR(rows.increments(k, 0), radius * exact, 1e-10);
   }
 }
 
@@ -106,7 +108,7 @@ TEST(WeakTest, TestFunctionsStayWithinSegments) {
   d.trajectories[0].states.bottomRows(200).array() += 1e6;  // another level beyond the gap
   const std::vector<Segment> parts = segments(d, 0);
   const WeakRows rows = weak_rows(parts, MonomialBasis(2, 1), Vector::Constant(2, 1e-10));
-  EXPECT_GT(rows.rows(), 20);
+  EXPECT_GE(rows.rows(), 15);
   EXPECT_LT(rows.increments.cwiseAbs().maxCoeff(), 10) << "a row across the gap would be near 1e6";
   for (const auto& f : rows.functionals) {
     EXPECT_GE(f.first, 0);
