@@ -138,6 +138,7 @@ int run(const Arguments& a) {
         {"trajectories", record.trajectories},
         {"variables", result.model.variables},
         {"derivative", record.derivative},
+        {"derivative_reason", summary.derivative},
         {"iterations", record.iterations},
         {"seconds", result.summary.seconds},
         {"seed", record.seed}};
@@ -154,6 +155,8 @@ int run(const Arguments& a) {
     say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.3g} s: {}.", record.rows,
                        record.trajectories, record.trajectories == 1 ? "y" : "ies", record.trainer,
                        result.summary.seconds, record.reason));
+    if (options.derivative.method == DerivativeMethod::automatic)
+      say(a, "Derivative: " + summary.derivative + ".");
     if (record.objective) {
       say(a, fmt::format("Expected dropout objective {:.7g} (mean squared error of du/dt, masks "
                          "averaged exactly).",
@@ -182,7 +185,7 @@ Command fit_command() {
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
       {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
       {"--scale", "WHAT", "standardise variables inside, or not (the paper's setting)", "standard", 0, {"standard", "none"}},
-      {"--derivative", "HOW", "how derivatives are taken from the data: forward (the paper);\ncentral2 … central8 for clean data; savgol, spline smooth;\nweak integrates instead", "forward", 0, {"forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak"}},
+      {"--derivative", "HOW", "how derivatives are taken from the data: forward (the paper);\ncentral2 … central8 for clean data; savgol, spline smooth;\nweak integrates instead; auto tries them on held-out rows", "forward", 0, {"forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak", "auto"}},
       {"--noise", "S,…", "sd of the observation noise, one or one per variable, in the\nunits of the data (default: estimated)", ""},
       {"--gap", "T", "a longer spacing is a gap that nothing crosses (default: 30\ntimes the usual spacing of the trajectory)", ""},
       {"--terms", "WHICH", "select: only terms that the data support; needs --dropout 0", "all", 0, {"all", "select"}},

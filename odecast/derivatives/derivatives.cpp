@@ -66,6 +66,17 @@ Vector root_mean_square_difference(const std::vector<Segment>& parts, int points
 
 }  // namespace
 
+Vector row_weights(const DerivativeRows& rows, double first) {
+  if (!(first > 0)) return {};
+  Vector weights = first * rows.sigma.cwiseAbs2().rowwise().mean().cwiseInverse();
+  bool alike = true;
+  for (double& w : weights) {
+    if (std::abs(w - 1) <= 2e-6) w = 1;
+    alike = alike && w == 1;
+  }
+  return alike ? Vector() : weights;
+}
+
 std::string_view derivative_name(DerivativeMethod method) {
   return kNames[static_cast<std::size_t>(method)];
 }

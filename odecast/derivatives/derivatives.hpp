@@ -17,6 +17,10 @@ struct DerivativeRows {
   int dimension() const { return static_cast<int>(states.cols()); }
 };
 
+/// Weights 1/σ² of a block of rows relative to `first`; empty where all are 1, to a millionth: even
+/// sampling up to round-off of the times, or σ = 0.
+Vector row_weights(const DerivativeRows& rows, double first);
+
 /// How derivatives are taken from observations. No method uses rows of two trajectories, or of both sides of a
 /// gap, together.
 enum class DerivativeMethod {

@@ -11,6 +11,8 @@ namespace odecast {
 namespace {
 
 constexpr int kSmallest = 3;  // half a window
+// Noise averages out over the rows of a fit, truncation does not.
+constexpr double kTruncation = 10;
 
 /// Weights of the value and the slope at t[centre] of the best polynomial through the window around it.
 struct LocalWeights {
@@ -70,7 +72,7 @@ LocalChoice choose_window(const std::vector<Segment>& segments, const Vector& no
         ++used;
       }
     const Vector truncation = (change / used).cwiseMax(0);
-    const double total = size / used + truncation.cwiseQuotient(noise.cwiseAbs2()).mean();
+    const double total = size / used + kTruncation * truncation.cwiseQuotient(noise.cwiseAbs2()).mean();
     if (total < least) {
       least = total;
       best = {half, window / used, truncation};

@@ -15,7 +15,8 @@ inline constexpr int kLocalPolynomialRows = 7, kSplineRows = 5;
 /// With w the weights of the slope and w' those of degree 6 on the same window, and y the observations,
 ///   truncation² = ⟨((w - w')·y)² - σ² |w - w'|²⟩,   variance = σ² |w|² + truncation² (T/T̄)^8,
 /// T the length of the window and T̄ its mean for full windows: the slope of degree 4 errs by O(T⁴). m is that of
-/// 3, 4, 6, 8, 12, 16, … with the least mean variance, in units of σ², over at most 500 rows.
+/// 3, 4, 6, 8, 12, 16, … with the least mean of σ² |w|² + 10 truncation², in units of σ², over at most 500 rows: in a regression noise
+/// averages out and truncation does not.
 DerivativeRows local_polynomial_rows(const std::vector<Segment>& segments, const Vector& noise);
 
 /// The cubic smoothing spline of each variable: f minimises Σ (y_i - f(t_i))² + λ ∫ f''², one λ for all segments, by

@@ -90,7 +90,8 @@ Dataset first_rows(const ObservationSource& source, long rows) {
 
 Vector estimate_noise(const std::vector<Segment>& segments, int variables) {
   constexpr int highest = 8;
-  Vector squares = Vector::Zero(variables), sigma = Vector::Constant(variables, INFINITY);
+  Vector squares = Vector::Zero(variables);
+  Matrix estimates = Matrix::Constant(highest + 1, variables, INFINITY);  // of each m
   double rows = 0;
   for (const Segment& s : segments) {
     squares += s.states().cwiseAbs2().colwise().sum().transpose();
@@ -120,10 +121,15 @@ Vector estimate_noise(const std::vector<Segment>& segments, int variables) {
         sizes[static_cast<std::size_t>(i)] = std::abs(differences(j, i));
       const auto middle = sizes.begin() + count / 2;
       std::nth_element(sizes.begin(), middle, sizes.end());
-      sigma[j] = std::min(sigma[j], *middle / 0.6744897501960817);
+      estimates(m, j) = *middle / 0.6744897501960817;
     }
   }
+  Vector sigma(variables);
   for (int j = 0; j < variables; ++j) {
+    const double least = estimates.col(j).minCoeff();
+    sigma[j] = least;
+    for (int m = highest; m >= 2; --m)
+      if (estimates(m, j) <= 1.1 * least) sigma[j] = estimates(m, j);
     const double round_off = 0x1p-53 * std::sqrt(squares[j] / std::max(1.0, rows));
     sigma[j] = std::max({std::isfinite(sigma[j]) ? sigma[j] : 0, round_off, 1e-300});
   }

@@ -40,7 +40,8 @@ Dataset first_rows(const ObservationSource& source, long rows);
 
 /// Standard deviation of the observation noise of each variable. For m = 2 … 8 the divided difference of m + 1 neighbours,
 /// with weights scaled to length 1, has standard deviation σ plus what the signal's m-th derivative adds: the
-/// median absolute value of all of them / 0.6745 estimates σ, and the smallest over m is taken. Not below round-off,
+/// median absolute value of all of them / 0.6745 estimates σ. Taken is the first m within a tenth of the smallest, which itself would
+/// err downwards. Not below round-off,
 /// 2^-53 times the root mean square. The noise is taken as white and alike along the data.
 Vector estimate_noise(const std::vector<Segment>& segments, int variables);
 

@@ -1,9 +1,11 @@
 #include "odecast/derivatives/weak.hpp"
 
+#include <Eigen/QR>
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <optional>
 
 namespace odecast {
 namespace {
@@ -59,36 +61,91 @@ WeakRows::Rule trapezoid(const Segment& s, const Bump& bump, int first, int last
   return rule;
 }
 
-/// v_i = ∫ ψ ℓ_i, s_i = -∫ ψ' ℓ_i, interval by interval; on each, ℓ is the Lagrange interpolation through the degree + 1
-/// observations around it. `first` and the rule's length follow what the interpolation reaches.
-WeakRows::Rule interpolated(const Segment& s, const Bump& bump, int degree, int& first, int last) {
-  const double* t = s.times();
-  degree = std::min(degree, s.rows - 1);
-  const int reach = (degree - 1) / 2;
-  const auto stencil_of = [&](int i) { return std::clamp(i - reach, 0, s.rows - degree - 1); };
-  const int from = stencil_of(first), to = stencil_of(last - 2) + degree + 1;
-  WeakRows::Rule rule{std::vector<double>(static_cast<std::size_t>(to - from)),
-                      std::vector<double>(static_cast<std::size_t>(to - from))};
-  for (int i = first; i + 1 < last; ++i) {
-    const double a = std::max(t[i], bump.centre - bump.radius);
-    const double b = std::min(t[i + 1], bump.centre + bump.radius);
-    if (!(b > a)) continue;
-    const int stencil = stencil_of(i);
-    for (std::size_t g = 0; g < kNodes.size(); ++g) {
-      const double x = (a + b) / 2 + (b - a) / 2 * kNodes[g], weight = (b - a) / 2 * kWeights[g];
-      const double value = weight * bump.value(x), slope = -weight * bump.slope(x);
-      for (int j = stencil; j <= stencil + degree; ++j) {
-        double l = 1;
-        for (int k = stencil; k <= stencil + degree; ++k)
-          if (k != j) l *= (x - t[k]) / (t[j] - t[k]);
-        rule.value[static_cast<std::size_t>(j - from)] += value * l;
-        rule.slope[static_cast<std::size_t>(j - from)] += slope * l;
+/// How observations at uneven times are taken together: on each interval the polynomial of some degree that fits best the given
+/// number of observations around it. As many points as coefficients would interpolate, and blow up the
+/// noise where two observations are close together.
+struct LocalFit {
+  int degree = 0, points = 0;  // none: even times, trapezoidal rule
+
+  LocalFit next() const { return {degree + 2, points + (degree == 1 ? 4 : 2)}; }
+};
+constexpr std::array<LocalFit, 9> kFits = {
+    {{1, 2}, {1, 4}, {3, 8}, {3, 12}, {3, 16}, {5, 12}, {5, 20}, {7, 16}, {7, 8}}};
+
+/// The integration rules of one segment for one kind of fit.
+class UnevenRules {
+ public:
+  UnevenRules(const Segment& segment, LocalFit fit)
+      : segment_(segment),
+        points_(std::min(fit.points, segment.rows)),
+        degree_(std::min(fit.degree, points_ - 1)),
+        fits_(static_cast<std::size_t>(segment.rows - 1)) {}
+
+  /// v_i = ∫ ψ ℓ_i, s_i = -∫ ψ' ℓ_i by six Gauss–Legendre nodes on each of the intervals between the observations
+  /// first … last - 1. Sets `first` to the first observation the rule uses.
+  WeakRows::Rule rule(const Bump& bump, int& first, int last) {
+    const double* t = segment_.times();
+    const int from = stencil(first), to = stencil(last - 2) + points_;
+    WeakRows::Rule rule{std::vector<double>(static_cast<std::size_t>(to - from)),
+                        std::vector<double>(static_cast<std::size_t>(to - from))};
+    Vector value(degree_ + 1), slope(degree_ + 1);
+    for (int i = first; i + 1 < last; ++i) {
+      const double a = std::max(t[i], bump.centre - bump.radius);
+      const double b = std::min(t[i + 1], bump.centre + bump.radius);
+      if (!(b > a)) continue;
+      const Fit& fit = fit_of(i);
+      // ∫ ψ x^k and -∫ ψ' x^k, then the coefficients of x^k from the observations.
+      value.setZero();
+      slope.setZero();
+      for (std::size_t g = 0; g < kNodes.size(); ++g) {
+        const double at = (a + b) / 2 + (b - a) / 2 * kNodes[g], weight = (b - a) / 2 * kWeights[g];
+        const double x = (at - fit.centre) / fit.scale;
+        double power = weight;
+        const double psi = bump.value(at), dpsi = bump.slope(at);
+        for (int k = 0; k <= degree_; ++k, power *= x) {
+          value[k] += psi * power;
+          slope[k] -= dpsi * power;
+        }
+      }
+      const int offset = stencil(i) - from;
+      for (int j = 0; j < points_; ++j) {
+        rule.value[static_cast<std::size_t>(offset + j)] += fit.coefficients.col(j).dot(value);
+        rule.slope[static_cast<std::size_t>(offset + j)] += fit.coefficients.col(j).dot(slope);
       }
     }
+    first = from;
+    return rule;
   }
-  first = from;
-  return rule;
-}
+
+ private:
+  /// Coefficients of ((t - centre) / scale)^k = matrix × observations.
+  struct Fit {
+    double centre = 0, scale = 0;
+    Eigen::MatrixXd coefficients;
+  };
+  int stencil(int i) const {
+    return std::clamp(i - points_ / 2 + 1, 0, segment_.rows - points_);
+  }
+  const Fit& fit_of(int i) {
+    Fit& fit = fits_[static_cast<std::size_t>(i)];
+    if (fit.coefficients.size() > 0) return fit;
+    const double* t = segment_.times() + stencil(i);
+    fit.centre = (segment_.times()[i] + segment_.times()[i + 1]) / 2;
+    fit.scale = std::max(fit.centre - t[0], t[points_ - 1] - fit.centre);
+    Eigen::MatrixXd V(points_, degree_ + 1);
+    for (int j = 0; j < points_; ++j) {
+      V(j, 0) = 1;
+      for (int k = 1; k <= degree_; ++k) V(j, k) = V(j, k - 1) * (t[j] - fit.centre) / fit.scale;
+    }
+    fit.coefficients =
+        Eigen::HouseholderQR<Eigen::MatrixXd>(V).solve(Eigen::MatrixXd::Identity(points_, points_));
+    return fit;
+  }
+
+  Segment segment_;
+  int points_, degree_;
+  std::vector<Fit> fits_;  // made when first needed
+};
 
 /// Where the test functions go: all segments cut by the same radius, or by what fits four times into a short one.
 struct Placed {
@@ -117,49 +174,61 @@ std::vector<Placed> place(const std::vector<Segment>& segments, double radius) {
   return placed;
 }
 
-/// The degree of interpolation with the least error of the increments, and the variance of its truncation.
-struct Interpolation {
-  int degree = 0;  // 0: even times, trapezoidal rule
-  Vector variance;
+/// s' - s, the weights of the next fit less those of one.
+double change_of_rule(const Segment& s, const Bump& bump, UnevenRules& rules, UnevenRules& next,
+                      Vector& change, int& first) {
+  const auto [begin, last] = inside(s, bump);
+  int own = begin;
+  first = begin;
+  const WeakRows::Rule rule = rules.rule(bump, own, last), other = next.rule(bump, first, last);
+  change = Eigen::Map<const Vector>(other.slope.data(), static_cast<Eigen::Index>(other.slope.size()));
+  double size = 0;
+  for (std::size_t i = 0; i < rule.slope.size(); ++i) {
+    change[own - first + static_cast<int>(i)] -= rule.slope[i];
+    size += rule.slope[i] * rule.slope[i];
+  }
+  return size;
+}
+
+/// The fit with the least error of the increments, and c² of each variable.
+struct Choice {
+  LocalFit fit;
+  Vector excess;
 };
-Interpolation choose_interpolation(const std::vector<Segment>& segments,
-                                   const std::vector<Placed>& placed, const Vector& noise) {
-  constexpr std::size_t tried = 200;
-  Interpolation best;
-  best.variance = Vector::Zero(noise.size());
+Choice choose_fit(const std::vector<Segment>& segments, const std::vector<Placed>& placed,
+                  const Vector& noise) {
+  constexpr std::size_t tried = 50;
+  Choice best;
+  best.excess = Vector::Zero(noise.size());
   std::vector<const Placed*> sample;
   const std::size_t every = std::max<std::size_t>(1, placed.size() / tried);
   for (std::size_t k = 0; k < placed.size(); k += every)
     if (!is_even(segments[placed[k].segment])) sample.push_back(&placed[k]);
   if (sample.empty()) return best;
+  const auto count = static_cast<double>(sample.size());
   double least = INFINITY;
-  for (int degree = 1; degree <= 7; degree += 2) {
-    double size = 0;  // |s|², the noise in units of σ²
-    Vector change = Vector::Zero(noise.size());
-    for (const Placed* p : sample) {
-      const Segment& s = segments[p->segment];
-      auto [first, last] = inside(s, p->bump);
-      int first_next = first;
-      const WeakRows::Rule rule = interpolated(s, p->bump, degree, first, last);
-      const WeakRows::Rule next = interpolated(s, p->bump, degree + 2, first_next, last);
-      // Weights of the difference, on the rows of the longer rule.
-      Vector difference = Eigen::Map<const Vector>(next.slope.data(),
-                                                   static_cast<Eigen::Index>(next.slope.size()));
-      for (std::size_t i = 0; i < rule.slope.size(); ++i) {
-        difference[first - first_next + static_cast<int>(i)] -= rule.slope[i];
-        size += rule.slope[i] * rule.slope[i];
+  for (const LocalFit& fit : kFits) {
+    double size = 0, change_size = 0;  // mean |s|² and |s' - s|²
+    Vector square = Vector::Zero(noise.size()), change;
+    for (std::size_t k = 0; k < sample.size();) {
+      const std::size_t which = sample[k]->segment;
+      const Segment& s = segments[which];
+      UnevenRules rules(s, fit), next(s, fit.next());
+      for (; k < sample.size() && sample[k]->segment == which; ++k) {
+        int first = 0;
+        size += change_of_rule(s, sample[k]->bump, rules, next, change, first) / count;
+        if (!(change.squaredNorm() > 0)) continue;
+        change_size += change.squaredNorm() / count;
+        square += (s.states().middleRows(first, change.size()).transpose() * change).cwiseAbs2() /
+                  (change.squaredNorm() * count);
       }
-      const Vector d =
-          s.states().middleRows(first_next, difference.size()).transpose() * difference;
-      change += d.cwiseAbs2() - noise.cwiseAbs2() * difference.squaredNorm();
     }
-    const auto count = static_cast<double>(sample.size());
-    const Vector variance = (change / count).cwiseMax(0);
-    const double total = size / count + variance.cwiseQuotient(noise.cwiseAbs2()).mean();
+    const double chance = 1.2 + 3 * std::sqrt(2 / count);
+    const Vector excess = (square - chance * noise.cwiseAbs2()).cwiseMax(0);
+    const double total = size + change_size * excess.cwiseQuotient(noise.cwiseAbs2()).mean();
     if (total < least) {
       least = total;
-      best.degree = degree;
-      best.variance = variance;
+      best = {fit, excess};
     }
   }
   return best;
@@ -246,29 +315,39 @@ WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& ba
     rows.radius = shorter;
     placed = std::move(more);
   }
-  const Interpolation interpolation = choose_interpolation(segments, placed, noise);
-  rows.truncation = interpolation.variance.cwiseSqrt();
+  const Choice choice = choose_fit(segments, placed, noise);
 
   const auto K = static_cast<Eigen::Index>(placed.size());
   rows.integrals = Matrix::Zero(K, F);
-  rows.increments = Matrix::Zero(K, n);
+  rows.increments = rows.truncation = Matrix::Zero(K, n);
   for (const Segment& s : segments) rows.states.push_back(s.states());
   std::size_t current = segments.size();
   Matrix phi;
   bool even = false;
+  std::optional<UnevenRules> rules, next;
   for (Eigen::Index k = 0; k < K; ++k) {
     const auto& [which, bump] = placed[static_cast<std::size_t>(k)];
     const Segment& s = segments[which];
     if (which != current) {
       current = which;
       even = is_even(s);
+      if (!even) {
+        rules.emplace(s, choice.fit);
+        next.emplace(s, choice.fit.next());
+      }
       phi.resize(s.rows, F);
       for (int i = 0; i < s.rows; ++i)
         debiased_monomials(basis, rows.states[which].row(i).data(), noise, phi.row(i).data(), nullptr);
     }
     auto [first, last] = inside(s, bump);
-    WeakRows::Rule rule = even ? trapezoid(s, bump, first, last)
-                               : interpolated(s, bump, interpolation.degree, first, last);
+    if (!even && !choice.excess.isZero(0)) {
+      Vector change;
+      int ignored = 0;
+      change_of_rule(s, bump, *rules, *next, change, ignored);
+      rows.truncation.row(k) = change.norm() * choice.excess.cwiseSqrt().transpose();
+    }
+    WeakRows::Rule rule =
+        even ? trapezoid(s, bump, first, last) : rules->rule(bump, first, last);
     const auto size = static_cast<Eigen::Index>(rule.value.size());
     const Eigen::Map<const Vector> v(rule.value.data(), size), slope(rule.slope.data(), size);
     rows.integrals.row(k) = v.transpose() * phi.middleRows(first, size);

@@ -16,8 +16,12 @@ namespace odecast {
 ///
 /// Weights. For even times v_i = h ψ(t_i), s_i = -h ψ'(t_i): the trapezoidal rule, whose error is the Fourier
 /// transform of the integrand at 2π/h and beyond, which falls like (2πR/h)^-9 and faster than any power of h until then.
-/// For uneven times v_i = ∫ ψ ℓ_i, s_i = -∫ ψ' ℓ_i with ℓ_i the piecewise polynomial interpolation through neighbours, of
-/// degree 1, 3, 5 or 7: the one with the smallest sum of noise and of what the next degree changes.
+/// For uneven times v_i = ∫ ψ ℓ_i, s_i = -∫ ψ' ℓ_i, where on each interval Σ_i ℓ_i y_i is the polynomial that fits the
+/// observations around it best, of degree 1, 3, 5 or 7 to 2 … 20 of them. With s' the weights of degree two higher, Δ_k = Σ_i (s'_ki - s_ki) y_i is what it changes, of which noise
+/// makes σ² |s'_k - s_k|²; the rest, in the mean over rows, is
+///   c² = ⟨Δ_k² / |s'_k - s_k|²⟩ - (1.2 + 3 √(2/K)) σ², or 0,
+/// beyond a fifth and three standard errors of the mean of K, for σ is estimated too. Row k has the truncation c |s'_k - s_k|, more where gaps are wide. The fit with the least mean of noise and
+/// truncation is taken.
 ///
 /// Noise in nonlinear terms. E (u+ε)² = u² + σ²: powers of y are biased. φ̃ has the Hermite polynomials
 ///   H_0 = 1, H_1 = y, H_{k+1} = y H_k - k σ² H_{k-1},   E H_k(u + ε) = u^k for ε ~ N(0, σ²),
@@ -39,7 +43,7 @@ struct WeakRows {
   Matrix increments;                    ///< functionals × variables
   std::vector<Matrix> states;           ///< the observations of each segment
   Vector noise;                         ///< σ of each variable
-  Vector truncation;                    ///< standard deviation of the error of the increments' rule, each variable
+  Matrix truncation;                    ///< standard deviation of the rule's error in each increment
   double radius = 0;                    ///< R; shorter segments have shorter ones
 
   Eigen::Index rows() const { return increments.rows(); }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "odecast/core/error.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
@@ -112,13 +113,17 @@ std::vector<Equation> equations(const Model& model) {
   for (int i = 0; i < model.dimension(); ++i) {
     Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
     for (int m = 0; m < e.basis->size(); ++m) {
-      double sum = 0, squares = 0, all_dropped = 1;
+      double sum = 0, size = 0, squares = 0, all_dropped = 1;
       for (const Matrix& share : e.shares) {
         sum += share(i, m);
+        size += std::abs(share(i, m));
         squares += share(i, m) * share(i, m);
         if (share(i, m) != 0) all_dropped *= r;
       }
       const double constant = m == 0 ? kernel.B2[i] : 0;
+      // Without dropout shares add up for certain; what is left of those that cancel is round-off.
+      if (r == 0 && std::abs(constant + sum) <= 64 * std::numeric_limits<double>::epsilon() * (std::abs(constant) + size))
+        continue;
       Term term{e.basis->powers(m), constant + q * sum, std::sqrt(q * r * squares),
                 constant != 0 ? 1.0 : 1 - all_dropped};
       if (term.probability > 0) equation.terms.push_back(std::move(term));

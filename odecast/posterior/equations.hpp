@@ -23,7 +23,8 @@ struct Equation {
 /// The learnt equations in the user's units. With c_j the share of unit j in a coefficient:
 /// mean = B2 [constant term] + q Σ c_j, variance = q r Σ c_j², and the coefficient is zero only when
 /// every unit with a share is dropped (shares of independent real weights do not cancel), so
-/// P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes.
+/// P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes. Without dropout shares may cancel: a sum of at most 64
+/// units of their round-off counts as zero.
 /// Throws Error (usage) when the network is not a polynomial kernel.
 std::vector<Equation> equations(const Model& model);
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "odecast/core/error.hpp"
+#include "odecast/posterior/choose_derivative.hpp"
 #include "odecast/training/objective.hpp"
 #include "odecast/training/selection.hpp"
 #include "odecast/training/weak_regression.hpp"
@@ -53,19 +54,6 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
   hidden.push_back({o.hidden > 0 ? o.hidden : static_cast<int>(monomials), Activation::power,
                     o.degree, o.dropout, o.rescale});
   return hidden;
-}
-
-/// Weights 1/σ² of a block of rows relative to `first`; empty where all are 1, to a millionth: even
-/// sampling up to round-off of the times, or σ = 0.
-Vector row_weights(const DerivativeRows& rows, double first) {
-  if (!(first > 0)) return {};
-  Vector weights = first * rows.sigma.cwiseAbs2().rowwise().mean().cwiseInverse();
-  bool alike = true;
-  for (double& w : weights) {
-    if (std::abs(w - 1) <= 2e-6) w = 1;
-    alike = alike && w == 1;
-  }
-  return alike ? Vector() : weights;
 }
 
 void run_schedule(Model& model, const DerivativeRows& rows, const FitOptions& o, Trainer trainer,
@@ -129,6 +117,25 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// The options with a derivative of a name, where they leave the choice to us.
+FitOptions with_derivative(const FitOptions& options, const Dataset& scaled, Model& model,
+                           FitSummary& summary, bool pointwise_only, const Observer& observer) {
+  FitOptions o = options;
+  summary.derivative = derivative_name(o.derivative.method);
+  if (o.derivative.method != DerivativeMethod::automatic) return o;
+  const auto begin = std::chrono::steady_clock::now();
+  // Cubic polynomials stand in for general networks.
+  const DerivativeChoice choice =
+      choose_derivative(scaled, to_model_units(o.derivative, model.scaling),
+                        o.layers.empty() ? o.degree : 3, pointwise_only, observer);
+  o.derivative.method = choice.method;
+  model.training.derivative = derivative_name(choice.method);
+  summary.derivative = fmt::format("{}, {:.3g} time units ahead", choice.reason,
+                                   choice.ahead * model.scaling.time);
+  summary.seconds += seconds_since(begin);
+  return o;
+}
+
 }  // namespace
 
 bool trains_exactly(const FitOptions& o) {
@@ -173,7 +180,6 @@ ExactRows exact_rows(const ObservationSource& source, const ObservationSummary& 
     take(rows);
     return result;
   }
-  check(options, n);
   for (const Trajectory& t : scaled.trajectories)
     if (!t.states.allFinite()) overflow(source.name);
   const std::vector<Segment> parts = segments(scaled, options.gap);
@@ -204,11 +210,13 @@ ExactSummary polynomial_fit(Network& network, const RowFactor& factor,
 
 }  // namespace
 
-Fit fit_exact(const ObservationSource& source, const FitOptions& o, const Observer& observer) {
+Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Observer& observer) {
+  FitOptions o = given;
   Fit result;
   Model& model = result.model;
   FitSummary& summary = result.summary;
   model.network = checked_network(source.dimension(), o);
+  check(o.derivative, source.dimension());
   require(polynomial_kernel(model.network).has_value(), "--trainer", "exact with --layers",
           "adam or sgd for a general network",
           "The exact trainer is for polynomial kernels only.");
@@ -223,9 +231,15 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& o, const Observ
   observer("reading", 0);
   const ObservationSummary data = summarise(source);
   describe(model, source, data, o);
+  const auto& chosen = given.derivative.method;
+  o = with_derivative(given,
+                      chosen == DerivativeMethod::automatic
+                          ? to_model_units(first_rows(source, std::numeric_limits<long>::max()),
+                                           model.scaling)
+                          : Dataset{},
+                      model, summary, false, observer);
   ExactRows rows = exact_rows(source, data, model, o, summary, observer);
   const RowFactor& factor = rows.factor;
-  summary.derivative = derivative_name(o.derivative.method);
   const auto begin = std::chrono::steady_clock::now();
   ExactSummary exact;
   if (least_squares && rows.regression) {
@@ -274,23 +288,25 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& o, const Observ
   return result;
 }
 
-Fit fit(const Dataset& data, const FitOptions& o, const Observer& observer) {
+Fit fit(const Dataset& data, const FitOptions& given, const Observer& observer) {
   const ObservationSource source = source_of(data);
-  if (trains_exactly(o)) return fit_exact(source, o, observer);
+  if (trains_exactly(given)) return fit_exact(source, given, observer);
+  FitOptions o = given;
   const auto begin = std::chrono::steady_clock::now();
   Fit result;
   Model& model = result.model;
   model.network = checked_network(data.dimension(), o);
+  check(o.derivative, data.dimension());
   describe(model, source, summarise(source), o);
   require(o.derivative.method != DerivativeMethod::weak, "--derivative", "weak with --trainer adam or sgd",
           "a derivative at every row",
           "The integral form has none: choose --derivative spline or savgol, or --trainer exact.");
   require(!o.select_terms, "--terms", "select with --trainer adam or sgd", "--trainer exact",
           "Leave --terms out.");
-  const DerivativeRows rows = derivative_rows(to_model_units(data, model.scaling),
-                                              to_model_units(o.derivative, model.scaling));
+  const Dataset scaled = to_model_units(data, model.scaling);
+  o = with_derivative(given, scaled, model, result.summary, true, observer);
+  const DerivativeRows rows = derivative_rows(scaled, to_model_units(o.derivative, model.scaling));
   model.training.rows = rows.rows();
-  result.summary.derivative = derivative_name(o.derivative.method);
   if (!rows.derivatives.allFinite() || !rows.states.allFinite()) overflow(data.source);
   run_schedule(model, rows, o, o.trainer, result.summary, observer);
   model.training.trainer = o.trainer == Trainer::sgd ? "sgd" : "adam";

@@ -57,8 +57,8 @@ BandedCholesky factored(BandedCholesky covariance) {
   }
 }
 
-/// Calls visit(k, l, a, b, c, d) for the pairs l <= k of a range whose supports meet, with a = Σ s_k s_l and the observations they share: visit
-/// gets the first and one past the last of them.
+/// Calls visit(k, l, first, last) for the pairs l <= k of a range that share observations, with the first of them and one past
+/// the last. Firsts and lasts never decrease along the rows, so that those which meet row k follow each other.
 template <class Visit>
 void for_each_pair(const WeakRows& rows, const Range& range, Visit visit) {
   for (Eigen::Index k = range.first; k < range.last; ++k)
@@ -107,7 +107,7 @@ BandedCholesky joint_covariance(const WeakRows& rows, const Range& range, const 
                            vk * sl * JS.middleRows(i * n, n);
     }
     block.diagonal() += ss * S;
-    if (k == l) block.diagonal() += rows.truncation.cwiseAbs2();
+    if (k == l) block.diagonal() += rows.truncation.row(k).cwiseAbs2().transpose();
     for (int o = 0; o < n; ++o)
       for (int p = 0; p < n && (k > l || p <= o); ++p)
         C.at((k - range.first) * n + o, (l - range.first) * n + p) = block(o, p);
@@ -128,7 +128,6 @@ BandedCholesky mean_covariance(const WeakRows& rows, const Range& range, const M
       trace[i] += J(i * n + o, o);
       square[i] += (J.row(i * n + o).cwiseAbs2().transpose().cwiseProduct(S)).sum() / S[o];
     }
-  const double truncation = rows.truncation.cwiseAbs2().cwiseQuotient(S).mean();
   for_each_pair(rows, range, [&](Eigen::Index k, Eigen::Index l, int first, int last) {
     const auto &a = rows.functionals[static_cast<std::size_t>(k)],
                &b = rows.functionals[static_cast<std::size_t>(l)];
@@ -141,7 +140,7 @@ BandedCholesky mean_covariance(const WeakRows& rows, const Range& range, const M
       sum += sk * sl;
       if (count > 0) sum += (vk * vl * square[i] - (sk * vl + vk * sl) * trace[i]) / n;
     }
-    C.at(k - range.first, l - range.first) = sum + (k == l ? truncation : 0);
+    C.at(k - range.first, l - range.first) = sum + (k == l ? rows.truncation.row(k).cwiseAbs2().transpose().cwiseQuotient(S).mean() : 0);
   });
   return C;
 }
@@ -198,6 +197,35 @@ double solve(const Eigen::MatrixXd& triangle, double rows, Estimate& e) {
       std::max(1.0, misfit) * (unit.asDiagonal() * (inverse * inverse.transpose()) * unit.asDiagonal());
   for (Eigen::Index q = 0; q < terms; ++q) e.covariance(q, q) = std::max(e.covariance(q, q), 1e-300);
   return misfit;
+}
+
+/// The term not in `e` whose addition lowers χ² by most above its penalty, or -1. With r the residual and a a column less its
+/// projection on those in, χ² falls by (a·r)² / |a|².
+int best_addition(const Eigen::MatrixXd& triangle, const Estimate& e, double misfit,
+                  const std::vector<double>& penalty) {
+  const auto P = triangle.cols() - 1, terms = static_cast<Eigen::Index>(e.terms.size());
+  Eigen::MatrixXd R(P + 1, terms);
+  std::vector<bool> in(static_cast<std::size_t>(P));
+  for (Eigen::Index q = 0; q < terms; ++q) {
+    R.col(q) = triangle.col(e.terms[static_cast<std::size_t>(q)]).normalized();
+    in[static_cast<std::size_t>(e.terms[static_cast<std::size_t>(q)])] = true;
+  }
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(R);
+  const Eigen::MatrixXd rest = (qr.householderQ().transpose() * triangle).bottomRows(P + 1 - terms);
+  int best = -1;
+  double highest = 0;
+  for (Eigen::Index q = 0; q < P; ++q) {
+    const double size = rest.col(q).squaredNorm();
+    if (in[static_cast<std::size_t>(q)] || !(size > 1e-20 * triangle.col(q).squaredNorm())) continue;
+    const double slope = rest.col(q).dot(rest.col(P));
+    const double score =
+        slope * slope / size / std::max(1.0, misfit) - penalty[static_cast<std::size_t>(q)];
+    if (score > highest) {
+      highest = score;
+      best = static_cast<int>(q);
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -260,8 +288,14 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
     for (const int p : basis.powers(q % F)) degree += p;
     penalty.push_back(term_penalty(degree, n, observations));
   }
+  // Selection starts from the terms up to degree 2: from all of a high degree the first coefficients, and so
+  // the covariance they give, are too far off. Monomials are ordered by degree.
+  const int low = options.select && basis.degree() > 2
+                      ? static_cast<int>(monomial_count(n, 2))
+                      : F;
   Estimate e;
-  for (int q = 0; q < P; ++q) e.terms.push_back(q);
+  for (int q = 0; q < P; ++q)
+    if (q % F < low) e.terms.push_back(q);
   const auto row_count = static_cast<double>(rows.rows() * n);
   const auto store = [&] {
     result.coefficients.setZero();
@@ -284,12 +318,27 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
     }
   };
   settle();
-  while (options.select) {
-    if (eliminate(e, penalty, std::max(1, P / 10)) == 0) break;
+  const auto prune = [&] {
+    while (!e.terms.empty() && eliminate(e, penalty, std::max(1, P / 10)) > 0) {
+      store();
+      if (e.terms.empty()) break;
+      result.misfit = solve(joint_triangle(rows, basis, result.coefficients), row_count, e);
+      store();
+    }
+  };
+  if (options.select) prune();
+  // Then one term at a time comes in, and those it makes superfluous go; no term comes in twice.
+  std::vector<bool> tried(static_cast<std::size_t>(P));
+  while (options.select && !e.terms.empty()) {
+    const Eigen::MatrixXd triangle = joint_triangle(rows, basis, result.coefficients);
+    result.misfit = solve(triangle, row_count, e);
+    const int added = best_addition(triangle, e, result.misfit, penalty);
+    if (added < 0 || tried[static_cast<std::size_t>(added)]) break;
+    tried[static_cast<std::size_t>(added)] = true;
+    e.terms.insert(std::lower_bound(e.terms.begin(), e.terms.end(), added), added);
+    result.misfit = solve(triangle, row_count, e);
     store();
-    if (e.terms.empty()) break;
-    result.misfit = solve(joint_triangle(rows, basis, result.coefficients), row_count, e);
-    store();
+    prune();
   }
   if (options.select && !e.terms.empty()) settle();
   result.terms = static_cast<int>(e.terms.size());

@@ -19,8 +19,8 @@ namespace odecast {
 /// the maximum likelihood estimate of trajectory and coefficients to first order in σ, as far as the test functions
 /// resolve.
 struct WeakRegressionOptions {
-  /// Keep only terms that are worth their penalty (eliminate). The covariance is renewed after each
-  /// tenth of the terms.
+  /// Keep only terms that are worth their penalty: those up to degree 2 are eliminated (`eliminate`; the covariance is renewed after
+  /// each tenth of the terms), then any term comes in that lowers χ² by more than its penalty.
   bool select = false;
   int rounds = 4;  ///< at most, with the terms unchanged
 };

@@ -117,11 +117,11 @@ const std::vector<Helped> kHelp = {
      {"--init", "--until", "--step", "--set", "--size", "--output"}},
     {"fit",
      {{"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
-      {"--derivative", "forward"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
+      {"--derivative", "forward"}, {"--terms", "all"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
       {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
       {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
       {"--mask-per", "row"}, {"--seed", "1"}, {"--threads", "all"}, {"--output", "model.json"}},
-     {"--rescale", "--layers", "--time", "--id", "--variables", "--report", "--title"}},
+     {"--rescale", "--layers", "--noise", "--gap", "--time", "--id", "--variables", "--report", "--title"}},
     {"forecast",
      {{"--draws", "1000"}, {"--masks", "sampled"}, {"--level", "0.95"}, {"--bands", "both"}, {"--blow-up", "discard"},
       {"--field", "draws"}, {"--mask-change", "never"}, {"--method", "rk45"}, {"--rtol", "0.001"},
@@ -555,6 +555,69 @@ TEST_F(CommandsTest, MeanAndPointFieldDiffer) {
   // Without dropout they are one and the same field.
   run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--dropout", "0", "-o", "model.json"});
   EXPECT_NEAR(last_x("mean"), last_x("point"), 1e-9);
+}
+
+// --- derivatives
+
+TEST_F(CommandsTest, DerivativesByName) {
+  run_well({"simulate", "SprottB", "--until", "10", "--step", "0.01", "-o", "clean.csv"});
+  double before = 1e9;
+  // Each is far better than the one before on clean data.
+  for (const std::string name : {"forward", "central2", "central4", "central8"}) {
+    const Json fit = json_of({"fit", "clean.csv", "--dropout", "0", "--derivative", name, "-o", "model.json"});
+    EXPECT_EQ(fit["derivative"], name);
+    const double error = fit["objective"];
+    EXPECT_LT(error, 0.1 * before) << name;
+    before = error;
+  }
+  for (const std::string name : {"savgol", "spline", "weak"})
+    for (const std::string rate : {"0", "0.25"})
+      run_well({"fit", "clean.csv", "--dropout", rate, "--derivative", name, "-o", "model.json"});
+  // The file and the pipe, streamed or not, are the same data.
+  for (const std::string name : {"central4", "weak"}) {
+    run_well({"fit", "clean.csv", "--derivative", name, "--threads", "1", "-o", "a.json"});
+    run_well({"fit", "clean.csv", "--derivative", name, "--threads", "2", "-o", "b.json"});
+    EXPECT_EQ(read("a.json"), read("b.json"));
+  }
+}
+
+TEST_F(CommandsTest, AutoSaysWhatItChoseAndWhy) {
+  run_well({"simulate", "SprottB", "--until", "20", "--step", "0.01", "--noise", "0.02", "-o", "noisy.csv"});
+  const Json fit = json_of({"fit", "noisy.csv", "--dropout", "0", "--derivative", "auto", "-o", "model.json"});
+  const std::string chosen = fit["derivative"], reason = fit["derivative_reason"];
+  EXPECT_TRUE(chosen == "weak" || chosen == "spline" || chosen == "savgol") << reason;
+  for (const char* name : {"forward", "central8", "savgol", "spline", "weak", "held-out"})
+    EXPECT_NE(reason.find(name), reason.npos) << reason;
+  // Networks that need a derivative at every row have all but the integral form.
+  const Json adam = json_of({"fit", "noisy.csv", "--layers", "4", "--batches", "1", "--derivative", "auto", "-o",
+                             "model.json"});
+  EXPECT_NE(adam["derivative"], "weak");
+}
+
+TEST_F(CommandsTest, SelectedTermsAreTheTrueOnes) {
+  run_well({"simulate", "SprottB", "--until", "20", "--step", "0.01", "--noise", "0.02", "-o", "noisy.csv"});
+  run_well({"fit", "noisy.csv", "--dropout", "0", "--derivative", "weak", "--terms", "select", "-o", "model.json"});
+  const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
+  EXPECT_EQ(equations[0]["terms"].size(), 1u);
+  EXPECT_EQ(equations[1]["terms"].size(), 2u);
+  EXPECT_EQ(equations[2]["terms"].size(), 2u);
+  EXPECT_NEAR(equations[0]["terms"][0]["mean"].get<double>(), 1, 0.05);
+}
+
+TEST_F(CommandsTest, DerivativesThatCannotBe) {
+  run_well({"simulate", "SprottB", "--until", "1", "--step", "0.01", "-o", "clean.csv"});
+  const auto refused = [&](Words words, const std::string& part) {
+    words.insert(words.begin(), {"fit", "clean.csv"});
+    const Result r = run(words);
+    EXPECT_EQ(r.code, 2) << joined(words);
+    EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
+  };
+  refused({"--derivative", "weak", "--trainer", "adam"}, "spline");
+  refused({"--terms", "select"}, "--dropout 0");
+  refused({"--derivative", "backward"}, "central8");
+  refused({"--noise=-1", "--derivative", "weak"}, "--noise");
+  refused({"--noise", "1,2", "--derivative", "weak"}, "3 variables");
+  refused({"--derivative", "central2", "--noise-factor", "2"}, "--derivative forward");
 }
 
 // --- data in and out

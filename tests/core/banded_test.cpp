@@ -1,0 +1,55 @@
+#include "odecast/core/banded.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+#include <cmath>
+
+namespace odecast {
+namespace {
+
+/// Diagonally dominant with 2 entries beside the diagonal.
+Eigen::MatrixXd dense() {
+  Eigen::MatrixXd A = Eigen::MatrixXd::Zero(9, 9);
+  for (int i = 0; i < 9; ++i) {
+    A(i, i) = 4 + 0.1 * i;
+    if (i >= 1) A(i, i - 1) = A(i - 1, i) = std::sin(i);
+    if (i >= 2) A(i, i - 2) = A(i - 2, i) = std::cos(3 * i);
+  }
+  return A;
+}
+
+BandedCholesky banded(const Eigen::MatrixXd& A) {
+  BandedCholesky b(A.rows(), 2);
+  for (Eigen::Index i = 0; i < A.rows(); ++i)
+    for (Eigen::Index j = std::max<Eigen::Index>(0, i - 2); j <= i; ++j) b.at(i, j) = A(i, j);
+  return b;
+}
+
+TEST(BandedTest, AgreesWithDenseAlgebra) {
+  const Eigen::MatrixXd A = dense();
+  BandedCholesky b = banded(A);
+  ASSERT_TRUE(b.factor());
+  Matrix x = Matrix::Random(9, 3), y = x;
+  b.solve(x);
+  EXPECT_LT((A * x - y).norm(), 1e-13);
+  Matrix z = y;
+  b.solve_lower(z);
+  const Eigen::MatrixXd L = A.llt().matrixL();
+  EXPECT_LT((L * z - y).norm(), 1e-13);
+  const Eigen::MatrixXd inverse = A.inverse();
+  const BandedCholesky part = b.inverse_band();
+  for (Eigen::Index i = 0; i < 9; ++i)
+    for (Eigen::Index j = std::max<Eigen::Index>(0, i - 2); j <= i; ++j)
+      EXPECT_NEAR(part.at(i, j), inverse(i, j), 1e-14);
+}
+
+TEST(BandedTest, SaysWhenAMatrixIsNotPositiveDefinite) {
+  Eigen::MatrixXd A = dense();
+  A(4, 4) = -1;
+  EXPECT_FALSE(banded(A).factor());
+}
+
+}  // namespace
+}  // namespace odecast
