@@ -40,8 +40,25 @@ std::vector<Phase> read_schedule(const Arguments& a) {
   return schedule;
 }
 
+/// The columns to read; an input that is the time column is left to the fit.
+ReadOptions columns(const Arguments& a, FitOptions* options = nullptr) {
+  ReadOptions read = reading(a);
+  std::erase_if(read.inputs, [&](const std::string& name) {
+    const bool time = a.given("--time") ? name == a.text("--time")
+                                        : name == "t" || name == "time" || name == "T" || name == "Time";
+    if (time && options) options->time_name = name;
+    return time;
+  });
+  return read;
+}
+
 FitOptions read_options(const Arguments& a) {
   FitOptions o;
+  o.kind = a.text("--kind") == "map" ? ModelKind::map : ModelKind::flow;
+  o.hold_inputs = a.text("--between") == "held";
+  needs(a, {"--between"}, a.given("--inputs"), "--inputs");
+  needs(a, {"--derivative", "--noise-factor", "--noise-order", "--gap"}, o.kind == ModelKind::flow, "--kind flow");
+  columns(a, &o);
   o.degree = static_cast<int>(a.whole("--degree", 1, 20));
   o.hidden = a.text("--hidden") == "auto" ? 0 : static_cast<int>(a.whole("--hidden", 1, 100000));
   o.dropout = a.number("--dropout");
@@ -109,22 +126,20 @@ int run(const Arguments& a) {
       return std::filesystem::is_regular_file(path, ignored);
     });
     if (trains_exactly(options) && again) {
-      const ObservationSource source = source_of_files(inputs, reading(a));
+      const ObservationSource source = source_of_files(inputs, columns(a));
       result = fit_exact(source, options, observer);
       table = *source.table;
     } else {
-      result = fit(data.emplace(read_observations(inputs, reading(a), &table)), options, observer);
+      result = fit(data.emplace(read_observations(inputs, columns(a), &table)), options, observer);
     }
   }
   say_reading(a, table);
-  if (!table.inputs.empty())
-    warn(a, fmt::format("inputs {} are read and not used: the model is autonomous", fmt::join(table.inputs, ", ")));
   const FitSummary& summary = result.summary;
   const bool good = summary.usable;
   if (good) save_model(result.model, output);
   const bool with_page = good && a.given("--report");
   if (with_page) {
-    if (!data) data = read_observations(inputs, reading(a));
+    if (!data) data = read_observations(inputs, columns(a));
     write_file(report, render_page(fit_page(*data, result, options, {a.text("--title"), origin(a)})));
   }
 
@@ -158,10 +173,10 @@ int run(const Arguments& a) {
     if (options.derivative.method == DerivativeMethod::automatic)
       say(a, "Derivative: " + summary.derivative + ".");
     if (record.objective) {
-      say(a, fmt::format("Expected dropout objective {:.7g} (mean squared error of du/dt, masks "
-                         "averaged exactly).",
-                         *record.objective));
-      say(a, "\nMean field, with the standard deviation over the masks:");
+      say(a, fmt::format("Expected dropout objective {:.7g} (mean squared error of {}, masks averaged exactly).",
+                         *record.objective, options.kind == ModelKind::map ? "the next row" : "du/dt"));
+      say(a, fmt::format("\nMean {}, with the standard deviation over the masks:",
+                         options.kind == ModelKind::map ? "map" : "field"));
       say(a, format_equations(result.model, EquationFormat::text));
     }
     if (!result.model.last_trajectory.empty())
@@ -180,6 +195,8 @@ int run(const Arguments& a) {
 Command fit_command() {
   const auto& t = kDefaults.training;
   std::vector<Option> options = {
+      {"--kind", "WHAT", "flow: learn du/dt; map: learn the next row from each, in discrete\ntime", "flow", 0, {"flow", "map"}},
+      {"--between", "HOW", "inputs between rows: linear, or held until the next row", "linear", 0, {"linear", "held"}},
       {"--degree", "P", "degree of the polynomial kernel", fmt::format("{}", kDefaults.degree)},
       {"--hidden", "K", "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
@@ -213,7 +230,8 @@ Command fit_command() {
           "Learns du/dt = f(u) from observed trajectories: a Bayesian polynomial-kernel network with\n"
           "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
           "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
-          "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper",
+          "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper\n"
+          "odecast fit driven.csv --inputs F --degree 3 --dropout 0 --derivative auto",
           {{"DATA", "a table with a time column and one column per variable: CSV,\n"
                     "                         .npy or .npz; - is standard input; several files are\n"
                     "                         several trajectories",

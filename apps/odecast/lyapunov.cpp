@@ -33,7 +33,7 @@ OfDraws of_draws(const Model& model, const Vector& start, const LyapunovOptions&
       [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(draws)); });
   OfDraws result{{}, draws};
   for (const LyapunovSpectrum& s : spectra)
-    if (s.status == SolveStatus::finished) result.exponents.push_back(s.exponents / model.scaling.time);
+    if (s.status == SolveStatus::finished) result.exponents.push_back(s.exponents / (options.map ? model.step : model.scaling.time));
   return result;
 }
 
@@ -56,6 +56,11 @@ int run(const Arguments& a) {
     system = find_system(name);
     start = a.given("--init") ? to_vector(a.numbers("--init")) : system->start;
   }
+  if ((model && model->inputs.size() > 0) || (system && system->drive))
+    throw_usage({"lyapunov", "a system that is driven from outside", "one without inputs",
+                 "The exponents of a driven system depend on what drives it."});
+  options.map = model ? model->kind == ModelKind::map : system->map;
+  needs(a, {"--interval"}, !options.map, "a flow: a map is factored at every iteration");
   const auto dimension = static_cast<Eigen::Index>(is_model ? model->dimension() : system->field.dimension());
   if (start.size() != dimension)
     throw_usage({"option --init", fmt::format("{} values", start.size()), fmt::format("{}", dimension),
@@ -65,7 +70,7 @@ int run(const Arguments& a) {
   nlohmann::ordered_json json{{"of", name}};
   LyapunovSpectrum s;
   if (is_model) {  // follow it in the model's units
-    const double unit = model->scaling.time;
+    const double unit = options.map ? model->step : model->scaling.time;
     options.until /= unit;
     options.transient /= unit;
     options.interval /= unit;

@@ -20,7 +20,7 @@ class DropoutPosterior : public Posterior {
  public:
   explicit DropoutPosterior(Network network, MaskChange change = MaskChange::never);
 
-  int dimension() const override { return network_.inputs(); }
+  int dimension() const override { return network_.outputs(); }
   VectorField draw(std::uint64_t seed, std::uint64_t index) const override;
   /// Exact for a polynomial kernel; for other networks the mean of 1000 masks of a fixed seed.
   VectorField mean_field() const override;

@@ -13,7 +13,8 @@ namespace odecast {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kVersion = 1;
+/// 2: maps and inputs. Models without them are written as 1, which older programs read.
+constexpr int kVersion = 2;
 constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
 constexpr std::string_view kEnd = "\"\n}\n";
 
@@ -77,6 +78,14 @@ struct Reader {
     if (!value.is_array()) fail(name, value.type_name(), "a list");
     return value;
   }
+  std::vector<std::string> names(const Json& object, const char* name) const {
+    std::vector<std::string> result;
+    for (const Json& v : array(object, name)) {
+      if (!v.is_string()) fail(name, v.type_name(), "names");
+      result.push_back(v.get<std::string>());
+    }
+    return result;
+  }
   Vector numbers(const Json& list, const char* name, std::size_t size) const {
     if (list.size() != size)
       fail(name, fmt::format("{} values", list.size()), fmt::format("{}", size));
@@ -129,8 +138,9 @@ std::string model_to_text(const Model& model) {
                       {"dropout", layer.dropout},
                       {"rescale", layer.rescale}});
   const auto& t = model.training;
-  const Json body = {
-      {"odecast_model", kVersion},
+  const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
+  Json body = {
+      {"odecast_model", plain ? 1 : kVersion},
       {"variables", model.variables},
       {"scaling",
        {{"offset", to_json(model.scaling.offset)},
@@ -157,6 +167,15 @@ std::string model_to_text(const Model& model) {
         {"iterations", t.iterations},
         {"objective", t.objective ? Json(*t.objective) : Json()},
         {"seed", t.seed}}}};
+  if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
+  if (!plain) {
+    body["kind"] = model.kind == ModelKind::map ? "map" : "flow";
+    body["inputs"] = {{"names", model.inputs.names},
+                      {"offset", to_json(model.inputs.offset)},
+                      {"scale", to_json(model.inputs.scale)},
+                      {"held", model.inputs.held},
+                      {"time", model.inputs.time}};
+  }
   std::string text = body.dump(2);
   text.resize(text.size() - 2);  // the closing "\n}", which comes after the checksum
   const std::uint64_t hash = fnv1a(text);
@@ -181,18 +200,32 @@ Model model_from_text(const std::string& text, const std::string& name) {
               "the content that odecast fit wrote");
 
   Model model;
-  const Json& names = read.array(json, "variables");
-  for (const Json& v : names) {
-    if (!v.is_string()) read.fail("variables", v.type_name(), "names");
-    model.variables.push_back(v.get<std::string>());
-  }
+  model.variables = read.names(json, "variables");
   const std::size_t n = model.variables.size();
   const Json& scaling = read.member(json, "scaling");
   model.scaling = {read.vector(scaling, "offset", n), read.vector(scaling, "scale", n),
                    read.number(scaling, "time")};
   if (!(model.scaling.scale.array() > 0).all() || !(model.scaling.time > 0)) read.fail("scale", "a number <= 0", "numbers > 0");
 
-  auto width = static_cast<Eigen::Index>(n);
+  if (json.contains("kind")) {
+    const std::string kind = read.text(json, "kind");
+    if (kind != "flow" && kind != "map") read.fail("kind", kind, "flow or map");
+    model.kind = kind == "map" ? ModelKind::map : ModelKind::flow;
+  }
+  if (json.contains("inputs")) {
+    const Json& inputs = read.member(json, "inputs");
+    model.inputs.names = read.names(inputs, "names");
+    const std::size_t m = model.inputs.names.size();
+    model.inputs.offset = read.vector(inputs, "offset", m);
+    model.inputs.scale = read.vector(inputs, "scale", m);
+    if (!(model.inputs.scale.array() > 0).all()) read.fail("scale", "a number <= 0", "numbers > 0");
+    model.inputs.held = read.boolean(inputs, "held");
+    model.inputs.time = read.boolean(inputs, "time");
+    if (model.inputs.time && m == 0) read.fail("time", "true without inputs", "an input that is the time");
+  }
+  const std::size_t arguments = n + model.inputs.names.size();
+
+  auto width = static_cast<Eigen::Index>(arguments);
   for (const Json& l : read.array(json, "layers")) {
     Layer layer;
     layer.weights = read.matrix(l, "weights");
@@ -216,9 +249,9 @@ Model model_from_text(const std::string& text, const std::string& name) {
   // A polynomial kernel is expanded when loaded: its size must be one that fit would have made.
   const Layer& first = model.network.layers.front();
   if (first.activation == Activation::power &&
-      monomial_count(static_cast<int>(n), first.power) * static_cast<double>(n) *
+      monomial_count(static_cast<int>(arguments), first.power) * static_cast<double>(n) *
               static_cast<double>(first.weights.rows()) > 1e8)
-    read.fail("power", fmt::format("{} with {} variables", first.power, n),
+    read.fail("power", fmt::format("{} with {} variables", first.power, arguments),
               "at most 1e8 coefficients");
 
   const Json& last = read.member(json, "last");
@@ -228,7 +261,9 @@ Model model_from_text(const std::string& text, const std::string& name) {
   if (!read.member(last, "sd").is_null()) model.last_state_sd = read.vector(last, "sd", n);
   model.step = read.number(json, "step");
   model.data_scale = read.number(json, "data_scale");
-  model.size = read.vector(json, "size", n);
+  model.size = read.vector(json, "size", arguments);
+  if (json.contains("noise")) model.noise = read.vector(json, "noise", n);
+  if (model.noise.size() > 0 && !(model.noise.array() >= 0).all()) read.fail("noise", "a number < 0", "numbers >= 0");
   if (!(model.step > 0) || !(model.data_scale > 0))
     read.fail("step or data_scale", "a number <= 0", "numbers > 0");
   const Json& t = read.member(json, "training");

@@ -9,11 +9,11 @@
 namespace odecast {
 
 /// A distribution over vector fields, given the data. The one interface that forecasts depend on.
-/// All fields are in the model's units.
+/// All fields are in the model's units. Where inputs drive the system, fields and moments take them behind the state.
 class Posterior {
  public:
   virtual ~Posterior() = default;
-  virtual int dimension() const = 0;
+  virtual int dimension() const = 0;  ///< of the state
   /// Draw number `index` of the seed: the same field whenever and on whatever thread it is asked for.
   virtual VectorField draw(std::uint64_t seed, std::uint64_t index) const = 0;
   /// The expectation of the draws.
