@@ -81,7 +81,8 @@ TEST_F(ReadingTest, TrajectoriesByFileBlankLineAndColumnAreTheSame) {
 }
 
 TEST_F(ReadingTest, ColumnsAreChosenForEveryVerb) {
-  const std::string expected = equations({"train.csv", "--variables", "x,z"});
+  const std::string expected = equations({"train.csv", "--variables", "x,z", "--inputs", "y"});
+  EXPECT_NE(expected, equations({"train.csv", "--variables", "x,z"}));
   std::string renamed = read("train.csv");
   renamed.replace(0, 7, "clock,x,y,z");
   ASSERT_TRUE(renamed.starts_with("clock,x,y,z\n"));
