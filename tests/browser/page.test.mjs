@@ -99,6 +99,27 @@ for (const name of names)
       });
     });
 
+test('the study: nine figures, every claim with its verdict', async (t) => {
+  const size = fs.statSync(file('study/report.html')).size;
+  t.diagnostic(`${size} bytes`);
+  assert.ok(size < 1_000_000, `${size} bytes`);
+  const {claims} = JSON.parse(fs.readFileSync(file('study/claims.json'), 'utf8'));
+  await withPage(t, file('study/report.html'), {whole: true}, async (page) => {
+    const {drawn} = await pixels(page, '.plot canvas');
+    assert.ok(drawn > 500, `${drawn} pixels drawn`);
+    const text = await page.locator('main').textContent();
+    for (let figure = 1; figure <= 9; ++figure) assert.match(text, new RegExp(`[Ff]igure ${figure}\\b`));
+    assert.ok(claims.length >= 12);
+    assert.ok(await page.locator('table tbody tr').count() >= claims.length);
+    for (const claim of claims) assert.ok(text.includes(claim.claim), claim.claim);
+  });
+  // A phone shows it without scrolling sideways.
+  await withPage(t, file('study/report.html'), {viewport: {width: 390, height: 800}}, async (page) => {
+    const {inner, outer} = await page.evaluate(() => ({inner: document.documentElement.scrollWidth, outer: window.innerWidth}));
+    assert.ok(inner <= outer, `${inner} of ${outer} pixels`);
+  });
+});
+
 test('numbers of the CSV are those of the forecast, to the last bit', async (t) => {
   for (const name of ['one', 'two', 'three', 'eight'])
     await withPage(t, name, {}, async (page) => {

@@ -1,4 +1,4 @@
-// The pages under test: 1, 2, 3 and 8 variables, few and many times.
+// The pages under test: 1, 2, 3 and 8 variables, few and many times, a map, a driven system, the study.
 import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -33,12 +33,16 @@ const simulated = (name, ...words) => {
 };
 const head = (from, to, rows) =>
   fs.writeFileSync(file(to), fs.readFileSync(file(from), 'utf8').split('\n').slice(0, rows + 1).join('\n') + '\n');
-const firstState = (name) => fs.readFileSync(file(name), 'utf8').split('\n')[1].split(',').slice(1).join(',');
+// The variables of the model at the first row.
+const firstState = (name, model) => {
+  const {columns} = readCsv(fs.readFileSync(file(name), 'utf8'));
+  return JSON.parse(fs.readFileSync(file(model), 'utf8')).variables.map((v) => columns[v][0]).join(',');
+};
 
 const pages = [];
 const make = (name, train, truth, fitWords, forecastWords) => {
   odecast('fit', train, ...fitWords, '-o', `${name}.json`, '--report', `${name}-fit.html`);
-  odecast('forecast', `${name}.json`, `--init=${firstState(truth)}`, '--truth', truth, ...forecastWords,
+  odecast('forecast', `${name}.json`, `--init=${firstState(truth, `${name}.json`)}`, '--truth', truth, ...forecastWords,
           '-o', `${name}.csv`, '--report', `${name}.html`);
   pages.push(name);
 };
@@ -61,5 +65,13 @@ make('long8', 'long8.in.csv', 'long8.truth.csv', ['--dropout', '0.005'],
      ['--until', '1000', '--step', '0.01', '--draws', '50']);
 head('long8.truth.csv', 'eight.truth.csv', 11);
 make('eight', 'long8.in.csv', 'eight.truth.csv', ['--dropout', '0.02'], ['--until', '0.1', '--step', '0.01']);
+
+odecast('simulate', 'Henon', '--until', '400', '-o', 'map.in.csv');
+head('map.in.csv', 'map.truth.csv', 12);
+make('map', 'map.in.csv', 'map.truth.csv', ['--kind', 'map', '--dropout', '0.01'], ['--until', '10']);
+simulated('driven.in.csv', 'ForcedDuffing', '--until', '50');
+make('driven', 'driven.in.csv', 'driven.in.csv', ['--variables', 'x,v', '--inputs', 'F', '--degree', '3', '--dropout', '0.01'],
+     ['--until', '10', '--step', '0.05', '--observations', '--noise', '0.05']);
+odecast('reproduce', '--adam-seeds', '2', '--batches', '2', '-o', 'study');
 
 export const names = pages;
