@@ -209,8 +209,8 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
         upper = noisy_quantile(1 - tail, sigma, now, share, least - reach, most + reach,
                                middle + std::hypot(upper - middle, c * sigma));
       }
-      f.observed_lower(at + 1, i) = offset + scale * lower;
-      f.observed_upper(at + 1, i) = offset + scale * upper;
+      f.observed_q_lower(at + 1, i) = offset + scale * lower;
+      f.observed_q_upper(at + 1, i) = offset + scale * upper;
     }
   });
 }
@@ -356,11 +356,12 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.lower = f.mean - c * f.sd;
     f.upper = f.mean + c * f.sd;
   }
-  if (options.noise) {  // where there are quantiles, theirs replace these but for the start
+  if (options.noise) {
     const Matrix reach =
         c * (f.sd.cwiseAbs2().rowwise() + options.noise->cwiseAbs2().transpose()).cwiseSqrt();
-    f.observed_lower = f.mean - reach;
-    f.observed_upper = f.mean + reach;
+    const Matrix lower = f.mean - reach, upper = f.mean + reach;
+    if (sd_band) f.observed_lower = lower, f.observed_upper = upper;
+    if (q_band) f.observed_q_lower = lower, f.observed_q_upper = upper;  // right at the start, filled in below
   }
   if (q_band) {
     fill_quantiles(s, total, rows, f);

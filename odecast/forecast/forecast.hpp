@@ -83,9 +83,9 @@ struct Forecast {
   Matrix mean, sd;
   Matrix lower, upper;                 ///< mean ± c sd; empty unless asked for
   Matrix q_lower, q_median, q_upper;   ///< quantiles; empty unless asked for
-  /// The same for an observation of the state, with its noise: of the sd band mean ± c (sd² + σ²)^½; of quantiles those
-  /// of the mixture Σ_k w_k N(x_k, σ²) over the draws. Empty unless ForecastOptions::noise is given.
-  Matrix observed_lower, observed_upper;
+  /// The same for an observation of the state, with its noise: mean ± c (sd² + σ²)^½, and the quantiles of the mixture
+  /// Σ_k w_k N(x_k, σ²) over the draws. Empty unless ForecastOptions::noise is given.
+  Matrix observed_lower, observed_upper, observed_q_lower, observed_q_upper;
   /// 1 - P(blow-up by that time), over all trajectories tried, the discarded ones too.
   std::vector<double> alive;
   double level = 0.95;

@@ -24,6 +24,7 @@ std::string format_forecast(const Forecast& f) {
   if (f.lower.size() > 0) parts.insert(parts.end(), {&f.lower, &f.upper});
   if (f.q_lower.size() > 0) parts.insert(parts.end(), {&f.q_lower, &f.q_median, &f.q_upper});
   if (f.observed_lower.size() > 0) parts.insert(parts.end(), {&f.observed_lower, &f.observed_upper});
+  if (f.observed_q_lower.size() > 0) parts.insert(parts.end(), {&f.observed_q_lower, &f.observed_q_upper});
   std::string text = "t";
   for (const auto& v : f.variables) {
     text += fmt::format(",{0}_mean,{0}_sd", v);
@@ -32,6 +33,8 @@ std::string format_forecast(const Forecast& f) {
       for (const double p : {(1 - f.level) / 2, 0.5, (1 + f.level) / 2})
         text += ',' + quantile_name(v, p);
     if (f.observed_lower.size() > 0) text += fmt::format(",{0}_observed_lower,{0}_observed_upper", v);
+    if (f.observed_q_lower.size() > 0)
+      for (const double p : {(1 - f.level) / 2, (1 + f.level) / 2}) text += ',' + quantile_name(v + "_observed", p);
   }
   text += ",alive\n";
   for (std::size_t t = 0; t < f.times.size(); ++t) {
@@ -96,6 +99,11 @@ Forecast read_forecast(const std::filesystem::path& path) {
     fill(f.q_lower, at((1 - f.level) / 2));
     fill(f.q_median, at(0.5));
     fill(f.q_upper, at((1 + f.level) / 2));
+    const auto observed = [](double p) {
+      return [p](const std::string& v) { return quantile_name(v + "_observed", p); };
+    };
+    fill(f.observed_q_lower, observed((1 - f.level) / 2));
+    fill(f.observed_q_upper, observed((1 + f.level) / 2));
   }
   if (f.lower.size() > 0 && !level_known) {
     Eigen::Index row = 0, i = 0;

@@ -145,6 +145,11 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   for (Index i = 0; i < f.mean.cols(); ++i) {
     Panel panel{
         .x_label = "time t", .y_label = f.variables[static_cast<std::size_t>(i)], .marks = marks};
+    const Matrix &seen_lower = sd ? f.observed_lower : f.observed_q_lower,
+                 &seen_upper = sd ? f.observed_upper : f.observed_q_upper;
+    if (seen_lower.size() > 0)
+      panel.bands.push_back({fmt::format("{:g} % band of an observation", 100 * f.level), f.times,
+                             column(seen_lower, i), column(seen_upper, i), Ink::muted});
     if (lower.size() > 0)
       panel.bands.push_back({band_label(f), f.times, column(lower, i), column(upper, i)});
     for (std::size_t k = 0; k < samples; ++k) {
@@ -191,7 +196,7 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
                      const std::vector<Mark>& marks) {
   Panel panel{
       .x_label = "time t", .y_label = "relative to the truth's sd", .marks = marks, .log_y = true};
-  Vector scale = model.size;
+  Vector scale = model.size.head(model.dimension());
   Figure figure{.id = "growth", .title = "Spread and error grow with time"};
   if (content.truth) {
     scale = compare(f, *content.truth, content.trajectory).truth_sd;

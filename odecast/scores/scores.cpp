@@ -55,10 +55,11 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   s.band = observed                                                ? ScoredBand::observed
            : (options.band == ScoredBand::sd ? have_sd : !have_q) ? ScoredBand::sd
                                                                    : ScoredBand::quantiles;
-  const Matrix& lower = observed ? forecast.observed_lower
+  const bool observed_q = forecast.observed_lower.size() == 0;
+  const Matrix& lower = observed ? (observed_q ? forecast.observed_q_lower : forecast.observed_lower)
                         : s.band == ScoredBand::sd ? forecast.lower
                                                    : forecast.q_lower;
-  const Matrix& upper = observed ? forecast.observed_upper
+  const Matrix& upper = observed ? (observed_q ? forecast.observed_q_upper : forecast.observed_upper)
                         : s.band == ScoredBand::sd ? forecast.upper
                                                    : forecast.q_upper;
   if (lower.size() == 0)

@@ -265,6 +265,7 @@ TEST(OtherSystemsTest, BandsOfObservationsAreThoseOfTheMixtureWithNoise) {
     for (Eigen::Index i = 0; i < 2; ++i) {
       const double sd = std::hypot(both.sd(t, i), model.noise[i]);
       EXPECT_NEAR(gaussian.observed_upper(t, i) - gaussian.mean(t, i), 1.959963984540054 * sd, 1e-9);
+      EXPECT_EQ(gaussian.observed_upper(t, i), both.observed_upper(t, i));
       // P(observation below the upper end) = 0.975, summed over the trajectories with their probabilities.
       double below = 0, total = 0;
       for (std::uint64_t a = 0; a < posterior.atoms(); ++a) {
@@ -273,7 +274,7 @@ TEST(OtherSystemsTest, BandsOfObservationsAreThoseOfTheMixtureWithNoise) {
                                    std::vector{both.times[static_cast<std::size_t>(t)] / model.scaling.time}, {});
         const double x = model.scaling.to_user(one.states.row(0).transpose())[i];
         below += posterior.atom_weight(a) *
-                 (0.5 * std::erfc(-(both.observed_upper(t, i) - x) / model.noise[i] * std::sqrt(0.5)));
+                 (0.5 * std::erfc(-(both.observed_q_upper(t, i) - x) / model.noise[i] * std::sqrt(0.5)));
         total += posterior.atom_weight(a);
       }
       EXPECT_NEAR(below / total, 0.975, 1e-3);  // solutions here end on the output time, there they interpolate
