@@ -105,7 +105,8 @@ void write(Writer& w, const Table& p) {
     w.add("<tr>");
     for (std::size_t c = 0; c < row.size(); ++c) {
       const bool head = c == 0 && row[c].kind == CellKind::text;
-      w.add("{}{}{}", open(head ? "th" : "td", class_of(row[c].kind), head ? " scope=\"row\"" : ""),
+      const bool sentence = head && row[c].text.size() > 60;
+      w.add("{}{}{}", open(head ? "th" : "td", sentence ? "long" : class_of(row[c].kind), head ? " scope=\"row\"" : ""),
             escaped(row[c].text), head ? "</th>" : "</td>");
     }
     w.add("</tr>\n");

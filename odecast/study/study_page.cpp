@@ -57,8 +57,9 @@ Page study_page(const Setting& setting, const StudyOptions& options, const std::
   std::map<std::string, int> verdicts;
   for (const Claim& c : claims) ++verdicts[c.verdict()];
   Tiles tiles;
-  for (const auto& [verdict, count] : verdicts)
-    tiles.tiles.push_back({fmt::format("{}", count), verdict, fmt::format("of {} claims", claims.size())});
+  for (const std::string verdict : {"holds", "does not hold", "depends on the reading", "not decided"})
+    if (verdicts.contains(verdict))
+      tiles.tiles.push_back({fmt::format("{}", verdicts[verdict]), verdict, fmt::format("of {} claims", claims.size())});
   page.sections.push_back(
       {"overview", "In short",
        {std::move(tiles),
