@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <initializer_list>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "apps/odecast/arguments.hpp"
@@ -9,6 +10,7 @@
 #include "odecast/core/matrix.hpp"
 #include "odecast/observations/reading.hpp"
 #include "odecast/report/results.hpp"
+#include "odecast/scores/evaluate.hpp"
 
 namespace odecast::cli {
 
@@ -26,6 +28,8 @@ Command split_command();
 Command plot_command();
 Command systems_command();
 Command lyapunov_command();
+Command evaluate_command();
+Command calibrate_command();
 Command reproduce_command();
 
 // What commands share.
@@ -59,6 +63,14 @@ void needs(const Arguments& arguments, std::initializer_list<const char*> option
 Option report_option();
 /// Command, settings and versions, for a page.
 Origin origin(const Arguments& arguments);
+
+// What evaluate and calibrate share.
+EvaluateOptions evaluate_options(const Arguments& arguments, const Model& model);
+std::vector<Option> evaluate_option_list();
+/// The file with the model's variables and inputs.
+Dataset read_truth(const Arguments& arguments, const Model& model, const std::string& path);
+nlohmann::ordered_json evaluation_json(const Evaluation& evaluation, const EvaluateOptions& options);
+std::string evaluation_text(const Evaluation& evaluation, const EvaluateOptions& options);
 
 Vector to_vector(const std::vector<double>& values);
 

@@ -186,6 +186,8 @@ int run(const Arguments& a) {
   const bool map = model.kind == ModelKind::map;
   needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"}, !map,
         "a model of du/dt, not a map");
+  options.calibrated = !a.given("--raw");
+  needs(a, {"--raw"}, model.calibration.has_value(), "a model with a calibration (odecast calibrate)");
   needs(a, {"--noise"}, a.given("--observations"), "--observations");
   if (a.given("--observations")) {
     if (!a.given("--noise") && model.noise.size() == 0)
@@ -253,6 +255,8 @@ int run(const Arguments& a) {
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
+    if (f.calibrated)
+      say(a, fmt::format("Bands are calibrated on {} held-out starts; --raw gives those of the draws.", model.calibration->starts));
     if (with_page) say(a, "Page written to " + report);
   }
   if (!complete) {
@@ -275,6 +279,7 @@ std::vector<Option> forecast_options() {
       {"--drive", "FILE", "the future of the inputs of a driven system: time and inputs\n(default: those columns of --at or --truth)", ""},
       {"--observations", "", "bands for what would be observed, too: the state and its noise", ""},
       {"--noise", "S,…", "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
+      {"--raw", "", "the band of the draws, without the model's calibration", ""},
       {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
       {"--masks", "WHICH", "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 hidden units)", "sampled", 0, {"sampled", "enumerated"}},
       {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},

@@ -356,6 +356,16 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.lower = f.mean - c * f.sd;
     f.upper = f.mean + c * f.sd;
   }
+  if (sd_band && options.calibrated && model.calibration && std::abs(model.calibration->level - options.level) < 1e-9) {
+    f.calibrated = true;
+    for (int t = 0; t < rows; ++t)
+      for (int i = 0; i < s.n; ++i) {
+        const double reach = model.calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
+                             (f.sd(t + 1, i) + kCalibrationFloor * model.size[i]);
+        f.lower(t + 1, i) = f.mean(t + 1, i) - reach;
+        f.upper(t + 1, i) = f.mean(t + 1, i) + reach;
+      }
+  }
   if (options.noise) {
     const Matrix reach =
         c * (f.sd.cwiseAbs2().rowwise() + options.noise->cwiseAbs2().transpose()).cwiseSqrt();

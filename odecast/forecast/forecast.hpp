@@ -64,6 +64,8 @@ struct ForecastOptions {
   int attempts_per_draw = 20;
   /// How many trajectories the result carries whole, for figures; 0 to 1000. They change nothing else.
   int samples = 0;
+  /// Widen or narrow the sd band as the model's calibration says, where it has one of this level.
+  bool calibrated = true;
   /// Standard deviation of an observation of the state, per variable: then there are bands for what would be
   /// observed, too.
   std::optional<Vector> noise = {};
@@ -101,6 +103,7 @@ struct Forecast {
   long integrated = 0; ///< distinct trajectories; equal masks are integrated once
   double discard_probability = 0;     ///< weight of the discarded among all that were tried
   std::vector<double> blow_up_times;  ///< of the discarded, in draw order
+  bool calibrated = false;            ///< lower and upper are mean ± factor (sd + floor), not mean ± c sd
   double seconds = 0;
 };
 

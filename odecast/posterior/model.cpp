@@ -1,5 +1,6 @@
 #include "odecast/posterior/model.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace odecast {
@@ -23,6 +24,15 @@ Vector Model::base() const {
 }
 
 Vector Model::rate() const { return kind == ModelKind::map ? scaling.scale : scaling.rate(); }
+
+double CalibrationPart::factor(double lead, Eigen::Index variable) const {
+  const auto next = std::lower_bound(leads.begin(), leads.end(), lead) - leads.begin();
+  if (next == 0) return factors(0, variable);
+  if (next == static_cast<std::ptrdiff_t>(leads.size())) return factors(factors.rows() - 1, variable);
+  const auto at = static_cast<std::size_t>(next);
+  const double share = (lead - leads[at - 1]) / (leads[at] - leads[at - 1]);
+  return factors(next - 1, variable) + share * (factors(next, variable) - factors(next - 1, variable));
+}
 
 std::string Model::left_side(const std::string& variable) const {
   return kind == ModelKind::map ? "next " + variable : "d" + variable + "/dt";

@@ -24,6 +24,18 @@ struct InputPart {
   int measured() const { return size() - (time ? 1 : 0); }
 };
 
+/// How much wider or narrower bands must be to hold held-out truth at their level: mean ± factor (sd + floor size), by time
+/// after the start; `odecast calibrate` finds it. Between leads the factors are linear, beyond the last its own.
+inline constexpr double kCalibrationFloor = 1e-3;
+struct CalibrationPart {
+  double level = 0.95;
+  int starts = 0;  ///< it rests on
+  std::vector<double> leads = {};
+  Matrix factors = {};  ///< leads × variables
+
+  double factor(double lead, Eigen::Index variable) const;
+};
+
 /// A fitted model: all that a forecast needs, and a record of where it came from.
 struct Model {
   std::vector<std::string> variables;
@@ -41,6 +53,8 @@ struct Model {
   double data_scale = 0;  ///< largest |v| of the data, in model units
   Vector size;            ///< root mean square of each variable and input, user's units
   Vector noise;           ///< sd of the observations, as given or estimated, user's units; empty where not known
+
+  std::optional<CalibrationPart> calibration;
 
   struct Training {
     std::string trainer, derivative, status, reason;

@@ -168,6 +168,11 @@ std::string model_to_text(const Model& model) {
         {"objective", t.objective ? Json(*t.objective) : Json()},
         {"seed", t.seed}}}};
   if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
+  if (model.calibration)
+    body["calibration"] = {{"level", model.calibration->level},
+                           {"starts", model.calibration->starts},
+                           {"leads", model.calibration->leads},
+                           {"factors", to_json(model.calibration->factors)}};
   if (!plain) {
     body["kind"] = model.kind == ModelKind::map ? "map" : "flow";
     body["inputs"] = {{"names", model.inputs.names},
@@ -266,6 +271,20 @@ Model model_from_text(const std::string& text, const std::string& name) {
   if (model.noise.size() > 0 && !(model.noise.array() >= 0).all()) read.fail("noise", "a number < 0", "numbers >= 0");
   if (!(model.step > 0) || !(model.data_scale > 0))
     read.fail("step or data_scale", "a number <= 0", "numbers > 0");
+  if (json.contains("calibration")) {
+    const Json& c = read.member(json, "calibration");
+    CalibrationPart& part = model.calibration.emplace();
+    part.level = read.number(c, "level");
+    part.starts = static_cast<int>(read.whole(c, "starts", 1, 1'000'000'000));
+    const Vector leads = read.vector(c, "leads", read.array(c, "leads").size());
+    part.leads.assign(leads.begin(), leads.end());
+    part.factors = read.matrix(c, "factors");
+    bool good = !part.leads.empty() && part.leads.front() > 0 && part.factors.rows() == leads.size() &&
+                part.factors.cols() == static_cast<Eigen::Index>(n) && (part.factors.array() >= 0).all() && part.level > 0 &&
+                part.level < 1;
+    for (std::size_t k = 1; k < part.leads.size(); ++k) good = good && part.leads[k] > part.leads[k - 1];
+    if (!good) read.fail("calibration", "a table that does not fit", "increasing leads and a factor for each and every variable");
+  }
   const Json& t = read.member(json, "training");
   constexpr long many = std::numeric_limits<long>::max();
   model.training = {read.text(t, "trainer"),

@@ -1,0 +1,153 @@
+#include "odecast/scores/evaluate.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
+#include "odecast/posterior/model_file.hpp"
+#include "odecast/systems/catalogue.hpp"
+
+namespace odecast::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Mean& m) { return {{"value", m.value}, {"standard_error", m.standard_error}}; }
+
+Json to_json(const EvaluationRow& r) {
+  return {{"coverage", to_json(r.coverage)}, {"width", to_json(r.width)},
+          {"interval_score", to_json(r.interval_score)}, {"crps", to_json(r.crps)},
+          {"energy", to_json(r.energy)}, {"spread_error", r.spread_error}};
+}
+
+std::string text_of(const Mean& m) {
+  return m.standard_error > 0 ? fmt::format("{:.3g} ± {:.2g}", m.value, m.standard_error) : fmt::format("{:.3g}", m.value);
+}
+
+int run(const Arguments& a) {
+  const Model model = load_model(a.positional(0));
+  const EvaluateOptions options = evaluate_options(a, model);
+  const Dataset truth = read_truth(a, model, a.positional(1));
+  const Evaluation e = [&] {
+    const Observer observer = progress(a);
+    return evaluate(model, truth, options, observer);
+  }();
+  if (a.json()) {
+    fmt::print("{}\n", evaluation_json(e, options).dump(2));
+    return kDone;
+  }
+  say(a, evaluation_text(e, options));
+  return kDone;
+}
+
+}  // namespace
+
+EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
+  EvaluateOptions o;
+  o.starts = static_cast<int>(a.whole("--starts", 2, 1'000'000));
+  o.horizon = a.number("--horizon");
+  o.leads = static_cast<int>(a.whole("--leads", 1, 100'000));
+  o.forecast.draws = static_cast<int>(a.whole("--draws", 2, 1000));
+  o.forecast.level = a.number("--level");
+  o.forecast.blow_up = BlowUp::until;
+  o.forecast.seed = a.seed();
+  o.threads = a.threads();
+  o.observations = a.given("--observations");
+  if (o.observations) {
+    if (!a.given("--noise") && model.noise.size() == 0)
+      throw_usage({"option --observations", "a model that does not know the noise", "--noise",
+                   "Give the standard deviation of an observation: --noise S, one or one per variable."});
+    o.forecast.noise = a.given("--noise") ? to_vector(a.numbers("--noise")) : model.noise;
+    if (o.forecast.noise->size() == 1) o.forecast.noise = Vector::Constant(model.dimension(), (*o.forecast.noise)[0]);
+  }
+  needs(a, {"--noise"}, o.observations, "--observations");
+  if (a.given("--system")) {
+    const auto exponent = find_system(a.text("--system")).lyapunov;
+    if (exponent && *exponent > 0) o.lyapunov = *exponent;
+  }
+  return o;
+}
+
+std::vector<Option> evaluate_option_list() {
+  const EvaluateOptions d;
+  std::vector<Option> options = {
+      {"--starts", "N", "rows to forecast from, evenly spaced", fmt::format("{}", d.starts)},
+      {"--horizon", "T", "how far each forecast goes", fmt::format("{}", d.horizon)},
+      {"--leads", "N", "times of each forecast that are scored", fmt::format("{}", d.leads)},
+      {"--draws", "M", "trajectories of each forecast, up to 1000", fmt::format("{}", d.forecast.draws)},
+      {"--level", "P", "confidence level of the band", fmt::format("{}", d.forecast.level)},
+      {"--observations", "", "the file is observed with noise: starts have it too, and\nforecasts of observations are judged", ""},
+      {"--noise", "S,…", "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
+      {"--system", "NAME", "give valid times in Lyapunov times of this catalogue system", ""}};
+  for (Option& o : reading_options())
+    if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
+  options.push_back(seed_option());
+  options.push_back(threads_option());
+  return options;
+}
+
+Dataset read_truth(const Arguments& a, const Model& model, const std::string& path) {
+  ReadOptions read = reading(a);
+  read.variables = model.variables;
+  read.inputs.assign(model.inputs.names.begin(), model.inputs.names.begin() + model.inputs.measured());
+  return read_observations(path, read);
+}
+
+Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
+  Json coverage = Json::array(), valid = Json::array();
+  for (const Mean& m : e.coverage) coverage.push_back(to_json(m));
+  for (const ValidTime& v : e.valid)
+    valid.push_back({{"convention", v.convention}, {"median", v.median}, {"lower_quartile", v.lower}, {"upper_quartile", v.upper}});
+  return {{"starts", e.starts}, {"candidates", e.candidates}, {"discarded", e.discarded}, {"level", e.level},
+          {"horizon", o.horizon}, {"model", to_json(e.model)}, {"climatology", to_json(e.climatology)},
+          {"persistence", to_json(e.persistence)}, {"leads", e.leads}, {"coverage_by_lead", coverage},
+          {"spread_by_lead", e.spread}, {"error_by_lead", e.error}, {"valid_time", valid}, {"ranks", e.ranks},
+          {"uniformity_p", e.uniformity}, {"seed", o.forecast.seed}};
+}
+
+std::string evaluation_text(const Evaluation& e, const EvaluateOptions& o) {
+  std::string text = fmt::format("{} starts, forecasts of {:g} time units, {} lead times{}\n\n{:<30}{:>20}{:>20}{:>20}\n",
+                                 e.starts, o.horizon, e.leads.size(),
+                                 e.discarded ? fmt::format("; {} starts left out: too few trajectories survive", e.discarded) : "",
+                                 "", "model", "climatology", "persistence");
+  const auto line = [&](const std::string& name, auto value) {
+    text += fmt::format("{:<30}{:>20}{:>20}{:>20}\n", name, value(e.model), value(e.climatology), value(e.persistence));
+  };
+  line(fmt::format("coverage of the {:g} % band", 100 * e.level), [](const EvaluationRow& r) { return text_of(r.coverage); });
+  line("mean width", [](const EvaluationRow& r) { return text_of(r.width); });
+  line("interval score", [](const EvaluationRow& r) { return text_of(r.interval_score); });
+  line("CRPS", [](const EvaluationRow& r) { return text_of(r.crps); });
+  line("energy score", [](const EvaluationRow& r) { return text_of(r.energy); });
+  line("spread / error", [](const EvaluationRow& r) { return fmt::format("{:.3g}", r.spread_error); });
+  text += "(± standard error over starts; lengths in units of each variable's sd; lower scores are better)\n\ncoverage by lead:";
+  for (int k = 1; k <= 5; ++k) {
+    const std::size_t at = e.leads.size() * static_cast<std::size_t>(k) / 5 - (k == 0 ? 0 : 1);
+    if (at < e.leads.size()) text += fmt::format("  t+{:.3g}: {:.2f}", e.leads[at], e.coverage[at].value);
+  }
+  text += fmt::format("\nranks of the truth among the draws, ten bins: {} (uniform: p = {:.2g})\n",
+                      fmt::join(e.ranks, " "), e.uniformity);
+  for (const ValidTime& v : e.valid) {
+    text += fmt::format("valid time, {}: median {:.3g}, quartiles {:.3g} to {:.3g}", v.convention, v.median, v.lower, v.upper);
+    if (o.lyapunov) text += fmt::format(" ({:.2f} Lyapunov times)", v.median * *o.lyapunov);
+    text += '\n';
+  }
+  text.pop_back();
+  return text;
+}
+
+Command evaluate_command() {
+  return {"evaluate",
+          "score a model from many starts",
+          "Forecasts from many rows of a file and scores them together: coverage and width of the band, proper\n"
+          "scores, ranks, valid prediction times, beside climatology (a draw of the file's own states) and persistence. Starts\n"
+          "are the unit of every standard error.",
+          "odecast evaluate model.json test.csv --starts 100 --horizon 10",
+          {{"MODEL", "file written by odecast fit"}, {"TRUTH", "data as for fit, held out from it"}},
+          with_common(evaluate_option_list()),
+          run};
+}
+
+}  // namespace odecast::cli

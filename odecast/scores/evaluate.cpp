@@ -1,0 +1,382 @@
+#include "odecast/scores/evaluate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/parallel.hpp"
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+namespace {
+
+constexpr int kRankBins = 10;
+
+/// A row of the truth to start from, and the rows at the leads.
+struct Start {
+  const Trajectory* trajectory;
+  int row;
+  std::vector<int> rows;
+};
+
+/// Sums over leads and variables of one forecast.
+struct Sums {
+  double covered = 0, width = 0, interval = 0, crps = 0, energy = 0, spread = 0, error = 0, count = 0, leads = 0;
+};
+
+struct OneStart {
+  bool good = false;
+  Sums model, climatology, persistence;
+  Matrix covered;        // leads × variables, 0 or 1
+  Matrix spread, error;  // squares
+  Matrix scores;
+  double valid[4] = {};
+  int rank = -1;
+};
+
+double crps_of(std::vector<double>& draws, double y) {
+  // Σ|x - y|/M - Σ_{i<j} |x_i - x_j| / (M (M-1)), by order statistics.
+  std::sort(draws.begin(), draws.end());
+  const auto M = static_cast<double>(draws.size());
+  double distance = 0, pairs = 0;
+  for (std::size_t k = 0; k < draws.size(); ++k) {
+    distance += std::abs(draws[k] - y);
+    pairs += (2 * static_cast<double>(k) + 1 - M) * draws[k];
+  }
+  return distance / M - (M > 1 ? pairs / (M * (M - 1)) : 0);
+}
+
+/// Adds what one lead says of a forecast given by draws (rows, in units of sd) and by a band.
+void add(Sums& sums, const Matrix& draws, const Vector& y, const Vector& lower, const Vector& upper, double level) {
+  const Eigen::Index n = y.size();
+  const Vector mean = draws.colwise().mean();
+  std::vector<double> column(static_cast<std::size_t>(draws.rows()));
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index k = 0; k < draws.rows(); ++k) column[static_cast<std::size_t>(k)] = draws(k, i);
+    const double below = std::max(0.0, lower[i] - y[i]), above = std::max(0.0, y[i] - upper[i]);
+    sums.covered += below == 0 && above == 0;
+    sums.width += upper[i] - lower[i];
+    sums.interval += upper[i] - lower[i] + 2 / (1 - level) * (below + above);
+    sums.crps += crps_of(column, y[i]);
+    sums.error += (y[i] - mean[i]) * (y[i] - mean[i]);
+    if (draws.rows() > 1)
+      sums.spread += (draws.col(i).array() - mean[i]).square().sum() / static_cast<double>(draws.rows() - 1);
+    ++sums.count;
+  }
+  sums.energy += energy_score(draws, y);
+  ++sums.leads;
+}
+
+Mean mean_of(const std::vector<double>& values) {
+  Mean m;
+  const auto N = static_cast<double>(values.size());
+  for (const double v : values) m.value += v / N;
+  for (const double v : values) m.standard_error += (v - m.value) * (v - m.value);
+  m.standard_error = N > 1 ? std::sqrt(m.standard_error / (N * (N - 1))) : 0;
+  return m;
+}
+
+EvaluationRow row_of(std::string name, const std::vector<OneStart>& starts, Sums OneStart::*which) {
+  EvaluationRow row;
+  row.name = std::move(name);
+  const auto over = [&](auto value) {
+    std::vector<double> values;
+    for (const OneStart& s : starts)
+      if (s.good) values.push_back(value(s.*which));
+    return mean_of(values);
+  };
+  row.coverage = over([](const Sums& s) { return s.covered / s.count; });
+  row.width = over([](const Sums& s) { return s.width / s.count; });
+  row.interval_score = over([](const Sums& s) { return s.interval / s.count; });
+  row.crps = over([](const Sums& s) { return s.crps / s.count; });
+  row.energy = over([](const Sums& s) { return s.energy / s.leads; });
+  double spread = 0, error = 0;
+  for (const OneStart& s : starts)
+    if (s.good) spread += (s.*which).spread, error += (s.*which).error;
+  row.spread_error = error > 0 ? std::sqrt(spread / error) : 0;
+  return row;
+}
+
+/// P(χ² with k degrees of freedom > x), by the regularised incomplete gamma function's series or continued fraction.
+double chi_square_tail(double x, double k) {
+  const double a = k / 2, z = x / 2;
+  if (z <= 0) return 1;
+  const double front = std::exp(-z + a * std::log(z) - std::lgamma(a));
+  if (z < a + 1) {
+    double sum = 1 / a, term = sum;
+    for (int i = 1; i < 1000 && term > 1e-16 * sum; ++i) sum += term *= z / (a + i);
+    return std::max(0.0, 1 - front * sum);
+  }
+  double b = z + 1 - a, c = 1e300, d = 1 / b, h = d;
+  for (int i = 1; i < 1000; ++i) {
+    const double an = -i * (i - a);
+    b += 2;
+    d = 1 / (an * d + b);
+    c = b + an / c;
+    h *= d * c;
+    if (std::abs(d * c - 1) < 1e-15) break;
+  }
+  return front * h;
+}
+
+std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o, long& candidates) {
+  std::vector<Start> all;
+  for (const Trajectory& t : truth.trajectories)
+    for (int i = 0; i + 1 < t.rows(); ++i) {
+      const double end = t.times[static_cast<std::size_t>(i)] + o.horizon;
+      if (end > t.times.back() * (1 + 1e-12) || (truth.certified_until && end > *truth.certified_until)) break;
+      all.push_back({&t, i, {}});
+    }
+  candidates = static_cast<long>(all.size());
+  if (candidates < 2)
+    throw_data({truth.source, fmt::format("{} rows with {} time units after them", candidates, o.horizon),
+                "at least two", "Give a longer truth, or a smaller --horizon."});
+  std::vector<Start> chosen;
+  const auto wanted = static_cast<std::size_t>(std::min<long>(o.starts, candidates));
+  for (std::size_t k = 0; k < wanted; ++k) chosen.push_back(all[wanted == 1 ? 0 : k * (all.size() - 1) / (wanted - 1)]);
+  for (Start& s : chosen) {
+    const auto& times = s.trajectory->times;
+    const auto begin = times.begin() + s.row + 1;
+    const auto end = std::upper_bound(begin, times.end(), times[static_cast<std::size_t>(s.row)] + o.horizon * (1 + 1e-12));
+    const auto rows = static_cast<int>(end - begin), leads = std::min(o.leads, rows);
+    for (int j = 1; j <= leads; ++j)
+      s.rows.push_back(s.row + static_cast<int>(static_cast<long>(j) * rows / leads));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+double energy_score(const Matrix& draws, const Vector& truth) {
+  const Eigen::Index M = draws.rows();
+  double distance = 0, pairs = 0;
+  for (Eigen::Index k = 0; k < M; ++k) {
+    distance += (draws.row(k).transpose() - truth).norm();
+    for (Eigen::Index l = 0; l < k; ++l) pairs += (draws.row(k) - draws.row(l)).norm();
+  }
+  return distance / static_cast<double>(M) - (M > 1 ? pairs / (static_cast<double>(M) * static_cast<double>(M - 1)) : 0);
+}
+
+Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOptions& o, const Observer& observer) {
+  if (truth.variables != model.variables)
+    throw_data({truth.source, fmt::format("{} variables", truth.variables.size()),
+                "the variables of the model, in their order", "Choose them with --variables."});
+  if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1)
+    throw_usage({"evaluate", fmt::format("{} starts, horizon {}", o.starts, o.horizon), "at least 2 starts and a horizon > 0",
+                 "For example --starts 100 --horizon 10."});
+  Evaluation result;
+  result.variables = model.variables;
+  result.level = o.forecast.level;
+  const std::vector<Start> starts = choose_starts(truth, o, result.candidates);
+  const Spread climate = spread(truth);
+  const Eigen::Index n = model.dimension();
+  Vector scale = climate.sd;
+  for (double& s : scale) s = s > 0 ? s : 1;
+  const double c = normal_quantile((1 + result.level) / 2);
+  // Uneven rows have leads of their own; the first start's stand for all.
+  const double from = starts[0].trajectory->times[static_cast<std::size_t>(starts[0].row)];
+  std::size_t leads = starts[0].rows.size();
+  for (const Start& s : starts) leads = std::min(leads, s.rows.size());
+  for (std::size_t j = 0; j < leads; ++j)
+    result.leads.push_back(starts[0].trajectory->times[static_cast<std::size_t>(starts[0].rows[j])] - from);
+  // Climatology: states of the truth, as many as draws, evenly spaced.
+  const long rows = truth.rows(), kept = std::min<long>(rows, o.forecast.draws);
+  Matrix climatology(kept, n);
+  {
+    long at = 0, next = 0;
+    for (const Trajectory& t : truth.trajectories)
+      for (int i = 0; i < t.rows(); ++i, ++at)
+        if (next < kept && at >= next * rows / kept) climatology.row(next++) = t.states.row(i).cwiseQuotient(scale.transpose());
+  }
+  const Vector climate_lower = (climate.mean - c * climate.sd).cwiseQuotient(scale),
+               climate_upper = (climate.mean + c * climate.sd).cwiseQuotient(scale);
+  const double floor = kCalibrationFloor;
+
+  std::vector<OneStart> all(starts.size());
+  parallel_for(
+      o.threads, starts.size(),
+      [&](std::size_t s) {
+        const Start& start = starts[s];
+        const Trajectory& t = *start.trajectory;
+        OneStart& one = all[s];
+        ForecastOptions f = o.forecast;
+        f.threads = 1;
+        f.masks = MaskSource::sampled;
+        f.bands = Bands::both;
+        f.samples = std::min(1000, f.draws);
+        f.draws = f.samples;
+        f.init = t.states.row(start.row).transpose();
+        f.from = t.times[static_cast<std::size_t>(start.row)];
+        if (o.observations && f.noise) f.init_sd = *f.noise;
+        if (!o.observations) f.noise.reset();
+        f.times.clear();
+        for (std::size_t j = 0; j < leads; ++j) f.times.push_back(t.times[static_cast<std::size_t>(start.rows[j])]);
+        if (model.inputs.measured() > 0) f.inputs = InputSignal{t.times, t.inputs};
+        const Forecast forecast_of_it = forecast(model, f, ignore_progress);
+        if (forecast_of_it.times.size() != leads + 1) return;
+        one.good = true;
+        one.covered = one.spread = one.error = one.scores = Matrix::Zero(static_cast<Eigen::Index>(leads), n);
+        Stream stream(f.seed, Purpose::evaluation, s);
+        const auto asked_lead = static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads));
+        const auto asked_variable = static_cast<Eigen::Index>(stream.uniform() * static_cast<double>(n));
+        bool valid[4] = {true, true, true, true};
+        double cumulative = 0, sizes = 0, smape = 0;
+        for (std::size_t j = 0; j < leads; ++j) {
+          const auto row = static_cast<Eigen::Index>(j + 1);
+          const Vector y = t.states.row(start.rows[j]).transpose();
+          Matrix draws(static_cast<Eigen::Index>(forecast_of_it.samples.size()), n);
+          for (Eigen::Index k = 0; k < draws.rows(); ++k) {
+            const Matrix& sample = forecast_of_it.samples[static_cast<std::size_t>(k)];
+            draws.row(k) = sample.row(std::min(row, sample.rows() - 1));
+            if (f.noise)
+              for (Eigen::Index i = 0; i < n; ++i) draws(k, i) += (*f.noise)[i] * stream.normal();
+          }
+          const Matrix &lower = f.noise ? forecast_of_it.observed_lower : forecast_of_it.lower,
+                       &upper = f.noise ? forecast_of_it.observed_upper : forecast_of_it.upper;
+          const Vector scaled = y.cwiseQuotient(scale);
+          const Matrix scaled_draws = draws * scale.cwiseInverse().asDiagonal();
+          add(one.model, scaled_draws, scaled, lower.row(row).transpose().cwiseQuotient(scale),
+              upper.row(row).transpose().cwiseQuotient(scale), result.level);
+          add(one.climatology, climatology, scaled, climate_lower, climate_upper, result.level);
+          const Vector kept_state = f.init->cwiseQuotient(scale);
+          add(one.persistence, kept_state.transpose(), scaled, kept_state, kept_state, result.level);
+          double square = 0, norm = 0;
+          for (Eigen::Index i = 0; i < n; ++i) {
+            const double mean = forecast_of_it.mean(row, i), sd = forecast_of_it.sd(row, i), error = y[i] - mean;
+            const double full = f.noise ? std::hypot(sd, (*f.noise)[i]) : sd;
+            one.covered(row - 1, i) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
+            one.spread(row - 1, i) = full * full / (scale[i] * scale[i]);
+            one.error(row - 1, i) = error * error / (scale[i] * scale[i]);
+            one.scores(row - 1, i) = std::abs(error) / (sd + floor * model.size[i]);
+            square += one.error(row - 1, i);
+            norm += error * error;
+            smape += 2 * std::abs(error) / std::max(1e-300, std::abs(y[i]) + std::abs(mean));
+            sizes += y[i] * y[i];
+          }
+          cumulative += norm;
+          const auto count = static_cast<double>(n), upto = static_cast<double>(j + 1);
+          // Vlachas 2020; Pathak 2018 (mean square of the truth so far); cumulative sMAPE (0 to 100), cumulative NRMSE.
+          const bool still[4] = {std::sqrt(square / count) < 0.5, std::sqrt(norm / (sizes / upto)) < 0.4,
+                                 100 * smape / (2 * count * upto) <= 30, std::sqrt(cumulative / sizes) <= 0.5};
+          for (int v = 0; v < 4; ++v) {
+            valid[v] = valid[v] && still[v];
+            if (valid[v]) one.valid[v] = f.times[j] - *f.from;
+          }
+          if (j == asked_lead) {
+            long below = 0, equal = 0;
+            for (Eigen::Index k = 0; k < draws.rows(); ++k) {
+              below += draws(k, asked_variable) < y[asked_variable];
+              equal += draws(k, asked_variable) == y[asked_variable];
+            }
+            const double rank = static_cast<double>(below) + stream.uniform() * static_cast<double>(equal + 1);
+            one.rank = std::min(kRankBins - 1, static_cast<int>(kRankBins * rank / static_cast<double>(draws.rows() + 1)));
+          }
+        }
+      },
+      [&](std::size_t begun) {
+        observer("evaluating", static_cast<double>(begun) / static_cast<double>(starts.size()));
+      });
+
+  result.ranks.assign(kRankBins, 0);
+  for (const OneStart& s : all) {
+    if (!s.good) {
+      ++result.discarded;
+      continue;
+    }
+    ++result.starts;
+    ++result.ranks[static_cast<std::size_t>(s.rank)];
+  }
+  if (result.starts < 2)
+    throw_data({"evaluate", fmt::format("{} of {} forecasts with enough trajectories", result.starts, starts.size()),
+                "at least two", "The model blows up: shorten --horizon, or fit again."});
+  result.model = row_of("model", all, &OneStart::model);
+  result.climatology = row_of("climatology", all, &OneStart::climatology);
+  result.persistence = row_of("persistence", all, &OneStart::persistence);
+  const double expected = static_cast<double>(result.starts) / kRankBins;
+  double chi = 0;
+  for (const int count : result.ranks) chi += (count - expected) * (count - expected) / expected;
+  result.uniformity = chi_square_tail(chi, kRankBins - 1);
+  for (std::size_t j = 0; j < leads; ++j) {
+    std::vector<double> covered;
+    double spread_square = 0, error_square = 0;
+    Matrix& scores = result.scores.emplace_back(result.starts, n);
+    Eigen::Index at = 0;
+    for (const OneStart& s : all) {
+      if (!s.good) continue;
+      const auto row = static_cast<Eigen::Index>(j);
+      covered.push_back(s.covered.row(row).mean());
+      spread_square += s.spread.row(row).mean() / result.starts;
+      error_square += s.error.row(row).mean() / result.starts;
+      scores.row(at++) = s.scores.row(row);
+    }
+    result.coverage.push_back(mean_of(covered));
+    result.spread.push_back(std::sqrt(spread_square));
+    result.error.push_back(std::sqrt(error_square));
+  }
+  static constexpr const char* names[4] = {"error below 0.5 sd (Vlachas 2020)", "error below 0.4 of the norm (Pathak 2018)",
+                                           "cumulative sMAPE up to 30 (Gilpin 2023)", "cumulative NRMSE up to 0.5"};
+  for (int v = 0; v < 4; ++v) {
+    std::vector<double> times;
+    for (const OneStart& s : all)
+      if (s.good) times.push_back(s.valid[v]);
+    std::sort(times.begin(), times.end());
+    const auto quantile = [&](double p) {
+      const double position = p * static_cast<double>(times.size() - 1);
+      const auto low = static_cast<std::size_t>(position), high = std::min(low + 1, times.size() - 1);
+      return times[low] + (position - static_cast<double>(low)) * (times[high] - times[low]);
+    };
+    result.valid.push_back({names[v], quantile(0.5), quantile(0.25), quantile(0.75)});
+  }
+  return result;
+}
+
+double judged_coverage(const Evaluation& e) {
+  double covered = 0, count = 0;
+  for (int half = 0; half < 2; ++half) {
+    Evaluation part = e;
+    std::vector<Matrix> other;
+    for (Matrix& scores : part.scores) {
+      const Matrix all = scores;
+      const Eigen::Index middle = all.rows() / 2;
+      const Matrix first = all.topRows(middle), second = all.bottomRows(all.rows() - middle);
+      scores = half == 0 ? first : second;
+      other.push_back(half == 0 ? second : first);
+    }
+    part.starts = static_cast<int>(part.scores[0].rows());
+    if (std::ceil((part.starts + 1.0) * e.level * (1 - 1e-12)) > part.starts) return std::numeric_limits<double>::quiet_NaN();
+    const CalibrationPart table = conformal(part);
+    for (std::size_t j = 0; j < other.size(); ++j)
+      for (Eigen::Index i = 0; i < other[j].cols(); ++i) {
+        covered += static_cast<double>((other[j].col(i).array() <= table.factors(static_cast<Eigen::Index>(j), i)).count());
+        count += static_cast<double>(other[j].rows());
+      }
+  }
+  return covered / count;
+}
+
+CalibrationPart conformal(const Evaluation& e) {
+  const auto N = static_cast<double>(e.starts);
+  const double rank = std::ceil((N + 1) * e.level * (1 - 1e-12));
+  if (rank > N)
+    throw_data({"calibration", fmt::format("{} starts", e.starts),
+                fmt::format("at least {:.0f} for a level of {}", std::ceil(e.level / (1 - e.level) * (1 - 1e-12)), e.level),
+                "Give more --starts, a longer truth or a lower --level."});
+  CalibrationPart part;
+  part.level = e.level;
+  part.starts = e.starts;
+  part.leads = e.leads;
+  part.factors.resize(static_cast<Eigen::Index>(e.leads.size()), static_cast<Eigen::Index>(e.variables.size()));
+  for (std::size_t j = 0; j < e.leads.size(); ++j)
+    for (Eigen::Index i = 0; i < part.factors.cols(); ++i) {
+      std::vector<double> scores(e.scores[j].col(i).begin(), e.scores[j].col(i).end());
+      const auto at = scores.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
+      std::nth_element(scores.begin(), at, scores.end());
+      part.factors(static_cast<Eigen::Index>(j), i) = *at;
+    }
+  return part;
+}
+
+}  // namespace odecast

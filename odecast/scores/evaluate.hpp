@@ -1,0 +1,84 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "odecast/core/observer.hpp"
+#include "odecast/forecast/forecast.hpp"
+
+namespace odecast {
+
+struct EvaluateOptions {
+  int starts = 100;     ///< rows of the truth to forecast from, evenly spaced among those with a horizon after them
+  double horizon = 10;  ///< in the user's time
+  int leads = 50;       ///< times after the start that are scored, evenly spaced among the rows
+  /// Draws, level, seed and solver of every forecast; its start, times, inputs and samples are set here.
+  ForecastOptions forecast = {.draws = 200};
+  /// The truth is observed with the noise of `forecast.noise`: starts have it as their sd, and what is judged is the forecast of an
+  /// observation.
+  bool observations = false;
+  std::optional<double> lyapunov = {};  ///< largest exponent, to give valid times in Lyapunov times
+  int threads = 1;
+};
+
+/// A mean over starts. Points of one trajectory depend on each other, starts do much less: the standard error is the
+/// standard deviation over starts divided by the square root of their number.
+struct Mean {
+  double value = 0, standard_error = 0;
+};
+
+/// What is said of one way to forecast. Lengths are in units of each variable's standard deviation in the truth.
+struct EvaluationRow {
+  std::string name;       ///< model, climatology, persistence
+  Mean coverage;          ///< of the band, over leads and variables
+  Mean width;
+  Mean interval_score;    ///< width + (2/α) × how far the truth is outside (Gneiting & Raftery 2007)
+  Mean crps;              ///< mean over variables of E|X - y| - ½ E|X - X'|
+  Mean energy;            ///< the same with norms of whole states: proper for their joint distribution
+  double spread_error = 0;  ///< rms spread over rms error of the mean; 1 for a forecast that knows itself
+};
+
+/// Valid prediction time in one convention: median and quartiles over starts.
+struct ValidTime {
+  std::string convention;
+  double median = 0, lower = 0, upper = 0;
+};
+
+struct Evaluation {
+  std::vector<std::string> variables;
+  int starts = 0;
+  long candidates = 0;  ///< rows with a horizon after them
+  int discarded = 0;    ///< starts whose forecast had too few trajectories
+  double level = 0.95;
+  std::vector<double> leads;  ///< times after the start
+  EvaluationRow model, climatology, persistence;
+  std::vector<Mean> coverage;  ///< of the model's band at each lead
+  std::vector<double> spread, error;  ///< rms at each lead
+  std::vector<ValidTime> valid;  ///< times; four conventions
+  /// Rank of the truth among the draws, for one lead and variable of each start: uniform for a calibrated forecast.
+  std::vector<int> ranks;      ///< counts in ten bins
+  double uniformity = 0;       ///< p-value of their χ²
+  /// (start, lead, variable): |y - mean| / (sd + floor), what conformal calibration ranks.
+  std::vector<Matrix> scores;  ///< one per lead: starts × variables
+};
+
+/// Forecasts from many rows of the truth and scores them together, beside climatology (draws of the truth's own states) and
+/// persistence (the start). Throws Error (data) when there are fewer than two rows with a horizon after them.
+Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOptions& options, const Observer& observer);
+
+/// E|X - y| - ½ E|X - X'| from draws, the second term over pairs of different draws (fair): rows are draws.
+double energy_score(const Matrix& draws, const Vector& truth);
+
+/// Conformal calibration per lead and variable: with N starts the ⌈(N+1) level⌉-th smallest score. If scores of held-out starts and of the
+/// forecast to come are exchangeable, mean ± q (sd + floor) holds the truth with probability at least `level`, at each lead and
+/// for each variable by itself (Vovk, Gammerman & Shafer 2005; scaled residuals: Papadopoulos et al. 2008). Neighbouring starts of one
+/// trajectory are exchangeable only as far as the system forgets.
+/// Throws Error (data) for fewer than level / (1 - level) starts.
+CalibrationPart conformal(const Evaluation& evaluation);
+
+/// Coverage of bands calibrated on one half of the starts over the other half, both ways: an honest check of conformal().
+/// NaN where a half has too few starts.
+double judged_coverage(const Evaluation& evaluation);
+
+}  // namespace odecast
