@@ -45,7 +45,7 @@ struct Mask {
 struct Pack {
   NativeDouble v[kParts];
   Pack() = default;
-  ODECAST_INLINE Pack(double x) { ODECAST_EACH_PART v[part] = NativeDouble{} + x; }
+  ODECAST_INLINE Pack(double x) { ODECAST_EACH_PART v[part] = x - NativeDouble{}; }
 };
 
 #define ODECAST_PACK_OPERATOR(op)                          \
@@ -140,8 +140,16 @@ ODECAST_INLINE void set_lane(double& a, int, double x) { a = x; }
 /// Bit i is set where lane i of the mask is.
 ODECAST_INLINE unsigned bits_of(const Mask& m) {
   unsigned bits = 0;
-  for (int i = 0; i < kLanes; ++i)
-    bits |= (m.v[i / kNativeLanes][i % kNativeLanes] != 0 ? 1u : 0u) << i;
+  ODECAST_EACH_PART {
+#if defined(__AVX512F__)
+    const auto signs = static_cast<unsigned>(_mm512_movepi64_mask((__m512i)m.v[part]));
+#elif defined(__AVX2__)
+    const auto signs = static_cast<unsigned>(_mm256_movemask_pd((__m256d)m.v[part]));
+#else
+    const auto signs = static_cast<unsigned>(_mm_movemask_pd((__m128d)m.v[part]));
+#endif
+    bits |= signs << (part * kNativeLanes);
+  }
   return bits;
 }
 ODECAST_INLINE unsigned bits_of(bool m) { return m ? 1u : 0u; }
@@ -171,6 +179,14 @@ ODECAST_INLINE Pack keep_bits(unsigned bits, const Pack& a) {
 struct Words {
   NativeInt v[kParts];
 };
+ODECAST_INLINE NativeInt shift_right(const NativeInt& a, int bits) {
+  typedef std::uint64_t Unsigned __attribute__((vector_size(sizeof(NativeInt))));
+  return (NativeInt)((Unsigned)a >> bits);
+}
+/// Whole numbers from 0 to 2^52 - 1 as doubles: in the last bits of 2^52, which is taken off.
+ODECAST_INLINE NativeDouble number_from_word(const NativeInt& a) {
+  return (NativeDouble)(a | 0x4330000000000000) - 0x1p52;
+}
 /// The 64-bit products of the low halves.
 ODECAST_INLINE Words multiply(const Words& a, std::uint32_t b) {
   Words r;

@@ -72,6 +72,21 @@ struct MaskJob {
   std::uint32_t* masks;       ///< room for `words`, rounded up to kMaskWords
 };
 
+inline constexpr int kNormals = 16;  ///< drawn at a time
+
+/// Numbers of Stream::normal(), from an even one on.
+struct NormalJob {
+  std::uint64_t seed;
+  std::uint32_t purpose;
+  std::uint64_t index;
+  long first, count;  ///< a multiple of kNormals
+  double* normals;
+};
+
+void run_normals_sse2(const NormalJob& job);
+void run_normals_avx2(const NormalJob& job);
+void run_normals_avx512(const NormalJob& job);
+
 void run_masks_sse2(const MaskJob& job);
 void run_masks_avx2(const MaskJob& job);
 void run_masks_avx512(const MaskJob& job);

@@ -3,6 +3,7 @@
 // The trainers' inner loop for polynomial kernels, compiled once per instruction set by
 // gradient_<isa>.cpp. See pack.hpp for the rules of such sources.
 
+#include "odecast/core/normal_kernel.hpp"
 #include "odecast/core/pack.hpp"
 #include "odecast/training/gradient_job.hpp"
 
@@ -20,9 +21,55 @@ ODECAST_INLINE Pack load_rows(const double* from, long first, long count) {
   return p;
 }
 
+/// Philox4x32-10 of eight blocks in 64-bit lanes, whose high halves are ignored: the counters
+/// (position + lane step, purpose, index) under the key `seed`.
+ODECAST_INLINE void philox(std::uint64_t seed, std::uint32_t purpose, std::uint64_t index,
+                           std::uint32_t position, std::uint32_t step, Words (&c)[4]) {
+  ODECAST_EACH_PART {
+    for (int l = 0; l < kNativeLanes; ++l)
+      c[0].v[part][l] = position + static_cast<std::uint32_t>(part * kNativeLanes + l) * step;
+    c[1].v[part] = NativeInt{} + static_cast<std::int64_t>(purpose);
+    c[2].v[part] = NativeInt{} + static_cast<std::int64_t>(index & 0xffffffffu);
+    c[3].v[part] = NativeInt{} + static_cast<std::int64_t>(index >> 32);
+  }
+  auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const Words p0 = multiply(c[0], 0xD2511F53u), p1 = multiply(c[2], 0xCD9E8D57u);
+    ODECAST_EACH_PART {
+      c[0].v[part] = shift_right(p1.v[part], 32) ^ c[1].v[part] ^ static_cast<std::int64_t>(key0);
+      c[2].v[part] = shift_right(p0.v[part], 32) ^ c[3].v[part] ^ static_cast<std::int64_t>(key1);
+      c[1].v[part] = p1.v[part];
+      c[3].v[part] = p0.v[part];
+    }
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+}
+
+/// Normals number 2 block, …, 2 block + 15 of Stream::normal(): two from each block.
+ODECAST_INLINE void normals(const NormalJob& job, std::uint32_t block, double* out) {
+  Words c[4];
+  philox(job.seed, job.purpose, job.index, block, 1, c);
+  Pack x[2];
+  for (int half = 0; half < 2; ++half) {
+    ODECAST_EACH_PART {
+      const NativeInt high = shift_right(c[2 * half].v[part] & 0xffffffffLL, 5);
+      const NativeInt low = shift_right(c[2 * half + 1].v[part] & 0xffffffffLL, 6);
+      const NativeDouble bits = number_from_word(high) * 0x1p26 + number_from_word(low);  // exact
+      x[half].v[part] = (bits + 0.5) * 0x1p-53;
+    }
+    x[half] = quantile(x[half]);
+  }
+  for (int l = 0; l < kLanes; ++l) out[2 * l] = lane(x[0], l), out[2 * l + 1] = lane(x[1], l);
+}
+
+void run_normals(const NormalJob& job) {
+  for (long i = 0; i < job.count; i += kNormals)
+    normals(job, static_cast<std::uint32_t>((job.first + i) / 2), job.normals + i);
+}
+
 /// The words of bernoulli_word() (core/random.hpp), sixteen at a time: lane l gets words 2 (pair + l)
-/// in its low half and 2 (pair + l) + 1 in its high half. Philox4x32-10 in 64-bit lanes, whose high
-/// halves are ignored.
+/// in its low half and 2 (pair + l) + 1 in its high half.
 ODECAST_INLINE void bernoulli_words(const MaskJob& job, std::uint32_t pair, std::uint32_t* out) {
   NativeInt result[kParts], undecided[kParts];
   ODECAST_EACH_PART {
@@ -32,27 +79,7 @@ ODECAST_INLINE void bernoulli_words(const MaskJob& job, std::uint32_t pair, std:
   std::uint32_t rest = job.probability;
   for (std::uint32_t group = 0; rest != 0; ++group) {
     Words c[4];
-    ODECAST_EACH_PART {
-      for (int l = 0; l < kNativeLanes; ++l)
-        c[0].v[part][l] = (pair + static_cast<std::uint32_t>(part * kNativeLanes + l)) * 16 + group;
-      c[1].v[part] = NativeInt{} + static_cast<std::int64_t>(job.purpose);
-      c[2].v[part] = NativeInt{} + static_cast<std::int64_t>(job.index & 0xffffffffu);
-      c[3].v[part] = NativeInt{} + static_cast<std::int64_t>(job.index >> 32);
-    }
-    auto key0 = static_cast<std::uint32_t>(job.seed);
-    auto key1 = static_cast<std::uint32_t>(job.seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const Words p0 = multiply(c[0], 0xD2511F53u), p1 = multiply(c[2], 0xCD9E8D57u);
-      ODECAST_EACH_PART {
-        const NativeInt high0 = p0.v[part] >> 32, high1 = p1.v[part] >> 32;
-        c[0].v[part] = high1 ^ c[1].v[part] ^ static_cast<std::int64_t>(key0);
-        c[1].v[part] = p1.v[part];
-        c[2].v[part] = high0 ^ c[3].v[part] ^ static_cast<std::int64_t>(key1);
-        c[3].v[part] = p0.v[part];
-      }
-      key0 += 0x9E3779B9u;
-      key1 += 0xBB67AE85u;
-    }
+    philox(job.seed, job.purpose, job.index, pair * 16 + group, 16, c);
     for (int digit = 0; digit < 2; ++digit, rest <<= 1) {
       ODECAST_EACH_PART {
         const NativeInt u = (c[digit].v[part] & 0xffffffffLL) | c[2 + digit].v[part] << 32;

@@ -296,6 +296,13 @@ class KernelGradient::PatternSum : public Sum {
   void (*kernel_)(PatternJob&);
 };
 
+void draw_normals(std::uint64_t seed, Purpose purpose, std::uint64_t index, long first, long count,
+                  double* normals) {
+  assert(first % kNormals == 0 && count % kNormals == 0);
+  for_this_machine(run_normals_sse2, run_normals_avx2, run_normals_avx512)(
+      {seed, static_cast<std::uint32_t>(purpose), index, first, count, normals});
+}
+
 bool has_patterns(int n, int k, int outputs, int degree) {
   return n <= 4 && degree <= 3 &&
          patterns_apply(k, outputs, static_cast<int>(monomial_count(n, degree)));
