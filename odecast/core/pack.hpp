@@ -5,8 +5,9 @@
 // that no function compiled for one instruction set can be taken by the linker for another.
 //
 // A Pack always has eight lanes, on SSE2 as four native vectors, on AVX2 as two, on AVX-512 as one.
-// Sums over lanes therefore have the same order everywhere, and with contraction off (no fused
-// multiply-add) all instruction sets give the same bits.
+// Sums over lanes therefore have the same order everywhere. Compilers may not contract a b + c on
+// their own (-ffp-contract=off), as each would choose other places; where a kernel says fused(), the
+// product is rounded once on every instruction set. So all of them give the same bits.
 //
 // The functions below exist for `double` too, as a pack of one lane with `bool` for its mask: an
 // algorithm written with them serves a single trajectory and eight.
@@ -58,6 +59,24 @@ ODECAST_PACK_OPERATOR(-)
 ODECAST_PACK_OPERATOR(*)
 ODECAST_PACK_OPERATOR(/)
 #undef ODECAST_PACK_OPERATOR
+
+/// a b + c rounded once. SSE2 has no such instruction and calls the maths library for each lane,
+/// which is exact too but several times slower.
+ODECAST_INLINE Pack fused(const Pack& a, const Pack& b, Pack c) {
+  ODECAST_EACH_PART {
+#if defined(__AVX512F__)
+    c.v[part] = (NativeDouble)_mm512_fmadd_pd((__m512d)a.v[part], (__m512d)b.v[part],
+                                              (__m512d)c.v[part]);
+#elif defined(__FMA__)
+    c.v[part] = (NativeDouble)_mm256_fmadd_pd((__m256d)a.v[part], (__m256d)b.v[part],
+                                              (__m256d)c.v[part]);
+#else
+    for (int i = 0; i < kNativeLanes; ++i)
+      c.v[part][i] = __builtin_fma(a.v[part][i], b.v[part][i], c.v[part][i]);
+#endif
+  }
+  return c;
+}
 
 #define ODECAST_PACK_COMPARISON(op)                              \
   ODECAST_INLINE Mask operator op(const Pack& a, const Pack& b) { \

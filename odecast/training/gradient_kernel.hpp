@@ -153,14 +153,14 @@ void gradient_blocks(GradientJob& job) {
       for (int j = 0; j < k; ++j) {
         Pack a = job.B1[j];
 #pragma GCC unroll 4
-        for (int i = 0; i < n; ++i) a = a + Pack(job.W1[j * n + i]) * u[i * G + g];
+        for (int i = 0; i < n; ++i) a = fused(job.W1[j * n + i], u[i * G + g], a);
         const unsigned d = masks[j] >> (g * kLanes) & 0xffu;
         const Pack kept = keep_bits(d, a);
         y[j * G + g] = kept;
         const Pack top = degree == 1 ? kept : lower_power(kept, d) * kept;
 #pragma GCC unroll 4
         for (int o = 0; o < outputs; ++o)
-          residual[o] = residual[o] + Pack(job.W2[o * k + j]) * top;
+          residual[o] = fused(job.W2[o * k + j], top, residual[o]);
       }
       const long row = first + g * kLanes;
       for (int o = 0; o < outputs; ++o) {
@@ -170,7 +170,7 @@ void gradient_blocks(GradientJob& job) {
           residual[o] = keep_bits(left > 0 ? (1u << left) - 1 : 0u, residual[o]);
         }
         e[o * G + g] = residual[o];
-        loss = loss + residual[o] * residual[o];
+        loss = fused(residual[o], residual[o], loss);
         dB2[o] = dB2[o] + residual[o];
       }
     }
@@ -182,7 +182,7 @@ void gradient_blocks(GradientJob& job) {
       for (int g = 0; g < G; ++g) {
         Pack back = Pack(job.W2[j]) * e[g];
 #pragma GCC unroll 4
-        for (int o = 1; o < outputs; ++o) back = back + Pack(job.W2[o * k + j]) * e[o * G + g];
+        for (int o = 1; o < outputs; ++o) back = fused(job.W2[o * k + j], e[o * G + g], back);
         const Pack kept = y[j * G + g];
         const Pack lower = lower_power(kept, masks[j] >> (g * kLanes) & 0xffu);
         top[g] = degree == 1 ? kept : lower * kept;
@@ -192,7 +192,7 @@ void gradient_blocks(GradientJob& job) {
       for (int o = 0; o < outputs; ++o) {
         Pack sum = dW2[j * outputs + o];
 #pragma GCC unroll 4
-        for (int g = 0; g < G; ++g) sum = sum + e[o * G + g] * top[g];
+        for (int g = 0; g < G; ++g) sum = fused(e[o * G + g], top[g], sum);
         dW2[j * outputs + o] = sum;
       }
       Pack bias = dB1[j];
@@ -203,7 +203,7 @@ void gradient_blocks(GradientJob& job) {
       for (int i = 0; i < n; ++i) {
         Pack sum = dW1[j * n + i];
 #pragma GCC unroll 4
-        for (int g = 0; g < G; ++g) sum = sum + da[g] * u[i * G + g];
+        for (int g = 0; g < G; ++g) sum = fused(da[g], u[i * G + g], sum);
         dW1[j * n + i] = sum;
       }
     }
