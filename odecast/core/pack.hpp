@@ -1,8 +1,9 @@
 #pragma once
 
-// Eight doubles side by side, for the inner loops. This header is included only by the kernel
-// sources, which are compiled once per instruction set; everything is in an unnamed namespace so
-// that no function compiled for one instruction set can be taken by the linker for another.
+// Eight doubles side by side, for the inner loops. This header is included by the kernel sources,
+// which are compiled once per instruction set, and by random.cpp for what it has for one `double`;
+// everything is in an unnamed namespace so that no function compiled for one instruction set can be
+// taken by the linker for another.
 //
 // A Pack always has eight lanes, on SSE2 as four native vectors, on AVX2 as two, on AVX-512 as one.
 // Sums over lanes therefore have the same order everywhere. Compilers may not contract a b + c on

@@ -24,10 +24,11 @@ ODECAST_INLINE Pack load_rows(const double* from, long first, long count) {
 /// Philox4x32-10 of eight blocks in 64-bit lanes, whose high halves are ignored: the counters
 /// (position + lane step, purpose, index) under the key `seed`.
 ODECAST_INLINE void philox(std::uint64_t seed, std::uint32_t purpose, std::uint64_t index,
-                           std::uint32_t position, std::uint32_t step, Words (&c)[4]) {
+                           std::uint32_t position, std::int64_t step, Words (&c)[4]) {
   ODECAST_EACH_PART {
-    for (int l = 0; l < kNativeLanes; ++l)
-      c[0].v[part][l] = position + static_cast<std::uint32_t>(part * kNativeLanes + l) * step;
+    NativeInt offset;
+    for (int l = 0; l < kNativeLanes; ++l) offset[l] = (part * kNativeLanes + l) * step;
+    c[0].v[part] = offset + static_cast<std::int64_t>(position);
     c[1].v[part] = NativeInt{} + static_cast<std::int64_t>(purpose);
     c[2].v[part] = NativeInt{} + static_cast<std::int64_t>(index & 0xffffffffu);
     c[3].v[part] = NativeInt{} + static_cast<std::int64_t>(index >> 32);

@@ -20,8 +20,6 @@ enum class GradientForm {
   patterns,  ///< as polynomials, the rows of each mask together
 };
 
-/// Whether the form of patterns exists for these sizes.
-bool has_patterns(int n, int k, int outputs, int degree);
 /// The form that takes less time.
 GradientForm faster_form(int n, int k, int outputs, int degree, long rows);
 
