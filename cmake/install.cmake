@@ -5,7 +5,7 @@ install(TARGETS ${ODECAST_TARGETS} EXPORT odecastTargets
 # Headers of the stages; those that only the kernel sources include stay behind.
 install(DIRECTORY odecast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp"
         PATTERN "lane_kernel.hpp" EXCLUDE PATTERN "gradient_kernel.hpp" EXCLUDE PATTERN "pattern_kernel.hpp" EXCLUDE
-        PATTERN "moments_kernel.hpp" EXCLUDE PATTERN "kernel_gradient.hpp" EXCLUDE PATTERN "gradient_job.hpp" EXCLUDE
+        PATTERN "moments_kernel.hpp" EXCLUDE PATTERN "normal_kernel.hpp" EXCLUDE PATTERN "kernel_gradient.hpp" EXCLUDE PATTERN "gradient_job.hpp" EXCLUDE
         PATTERN "stepper.hpp" EXCLUDE PATTERN "ensemble.hpp" EXCLUDE PATTERN "pack.hpp" EXCLUDE
         PATTERN "assets.hpp" EXCLUDE PATTERN "page_data.hpp" EXCLUDE)
 install(EXPORT odecastTargets NAMESPACE odecast:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/odecast)

@@ -9,8 +9,8 @@ set(ODECAST_TARGETS "")
 # -Wrestrict is wrong about std::string in GCC 12 (its bug 105329).
 set(ODECAST_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
-# Fused multiply-add would make instruction sets and compilers differ in the last bit; errno is
-# never looked at.
+# Multiply-adds fused at the compiler's choice would make instruction sets and compilers differ in
+# the last bit (fused() of core/pack.hpp is the same everywhere); errno is never looked at.
 set(ODECAST_NUMERICS -ffp-contract=off -fno-math-errno)
 
 function(odecast_compile_options target)

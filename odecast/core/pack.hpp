@@ -1,12 +1,14 @@
 #pragma once
 
-// Eight doubles side by side, for the inner loops. This header is included only by the kernel
-// sources, which are compiled once per instruction set; everything is in an unnamed namespace so
-// that no function compiled for one instruction set can be taken by the linker for another.
+// Eight doubles side by side, for the inner loops. This header is included by the kernel sources,
+// which are compiled once per instruction set, and by random.cpp for what it has for one `double`;
+// everything is in an unnamed namespace so that no function compiled for one instruction set can be
+// taken by the linker for another.
 //
 // A Pack always has eight lanes, on SSE2 as four native vectors, on AVX2 as two, on AVX-512 as one.
-// Sums over lanes therefore have the same order everywhere, and with contraction off (no fused
-// multiply-add) all instruction sets give the same bits.
+// Sums over lanes therefore have the same order everywhere. Compilers may not contract a b + c on
+// their own (-ffp-contract=off), as each would choose other places; where a kernel says fused(), the
+// product is rounded once on every instruction set. So all of them give the same bits.
 //
 // The functions below exist for `double` too, as a pack of one lane with `bool` for its mask: an
 // algorithm written with them serves a single trajectory and eight.
@@ -45,7 +47,7 @@ struct Mask {
 struct Pack {
   NativeDouble v[kParts];
   Pack() = default;
-  ODECAST_INLINE Pack(double x) { ODECAST_EACH_PART v[part] = NativeDouble{} + x; }
+  ODECAST_INLINE Pack(double x) { ODECAST_EACH_PART v[part] = x - NativeDouble{}; }
 };
 
 #define ODECAST_PACK_OPERATOR(op)                          \
@@ -58,6 +60,24 @@ ODECAST_PACK_OPERATOR(-)
 ODECAST_PACK_OPERATOR(*)
 ODECAST_PACK_OPERATOR(/)
 #undef ODECAST_PACK_OPERATOR
+
+/// a b + c rounded once. SSE2 has no such instruction and calls the maths library for each lane,
+/// which is exact too but several times slower.
+ODECAST_INLINE Pack fused(const Pack& a, const Pack& b, Pack c) {
+  ODECAST_EACH_PART {
+#if defined(__AVX512F__)
+    c.v[part] = (NativeDouble)_mm512_fmadd_pd((__m512d)a.v[part], (__m512d)b.v[part],
+                                              (__m512d)c.v[part]);
+#elif defined(__FMA__)
+    c.v[part] = (NativeDouble)_mm256_fmadd_pd((__m256d)a.v[part], (__m256d)b.v[part],
+                                              (__m256d)c.v[part]);
+#else
+    for (int i = 0; i < kNativeLanes; ++i)
+      c.v[part][i] = __builtin_fma(a.v[part][i], b.v[part][i], c.v[part][i]);
+#endif
+  }
+  return c;
+}
 
 #define ODECAST_PACK_COMPARISON(op)                              \
   ODECAST_INLINE Mask operator op(const Pack& a, const Pack& b) { \
@@ -140,8 +160,16 @@ ODECAST_INLINE void set_lane(double& a, int, double x) { a = x; }
 /// Bit i is set where lane i of the mask is.
 ODECAST_INLINE unsigned bits_of(const Mask& m) {
   unsigned bits = 0;
-  for (int i = 0; i < kLanes; ++i)
-    bits |= (m.v[i / kNativeLanes][i % kNativeLanes] != 0 ? 1u : 0u) << i;
+  ODECAST_EACH_PART {
+#if defined(__AVX512F__)
+    const auto signs = static_cast<unsigned>(_mm512_movepi64_mask((__m512i)m.v[part]));
+#elif defined(__AVX2__)
+    const auto signs = static_cast<unsigned>(_mm256_movemask_pd((__m256d)m.v[part]));
+#else
+    const auto signs = static_cast<unsigned>(_mm_movemask_pd((__m128d)m.v[part]));
+#endif
+    bits |= signs << (part * kNativeLanes);
+  }
   return bits;
 }
 ODECAST_INLINE unsigned bits_of(bool m) { return m ? 1u : 0u; }
@@ -171,6 +199,14 @@ ODECAST_INLINE Pack keep_bits(unsigned bits, const Pack& a) {
 struct Words {
   NativeInt v[kParts];
 };
+ODECAST_INLINE NativeInt shift_right(const NativeInt& a, int bits) {
+  typedef std::uint64_t Unsigned __attribute__((vector_size(sizeof(NativeInt))));
+  return (NativeInt)((Unsigned)a >> bits);
+}
+/// Whole numbers from 0 to 2^52 - 1 as doubles: in the last bits of 2^52, which is taken off.
+ODECAST_INLINE NativeDouble number_from_word(const NativeInt& a) {
+  return (NativeDouble)(a | 0x4330000000000000) - 0x1p52;
+}
 /// The 64-bit products of the low halves.
 ODECAST_INLINE Words multiply(const Words& a, std::uint32_t b) {
   Words r;

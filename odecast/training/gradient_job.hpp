@@ -28,36 +28,34 @@ constexpr long gradient_work_size(int n, int k, int outputs) {
   return 8 * (parameters + 4L * k + 9L * widest);
 }
 
+inline constexpr int kOutputSlots = 4, kMaxDegree = 3;
+inline constexpr int kRowStride = 8;             ///< of a row: four targets, up to four variables
+inline constexpr std::uint16_t kNoRow = 0xffff;  ///< ends a list of rows
+
 /// The same for rows grouped by their masks; see pattern_kernel.hpp. Coefficients and their
 /// gradients are monomial × 4 outputs, of which job.outputs are in use.
 struct PatternJob {
-  int k, outputs, monomials;   ///< patterns_apply() holds
-  long rows;                   ///< in this job, at most kMaxPatternRows
-  long stride;                 ///< between rows in numbers
-  const double* numbers;       ///< of a row: φ, then four targets
-  const double* coefficients;  ///< C_0, …, C_k, aligned to 64 bytes as all that follows
+  int n, k, outputs, degree;   ///< patterns_apply() holds
+  long rows;                   ///< in this job, fewer than kNoRow
+  const double* numbers;       ///< rows, aligned to 64 bytes as all that follows
+  const double* coefficients;  ///< C_0, …, C_k
   const std::uint32_t* masks;  ///< block × unit
-  std::uint16_t* patterns;     ///< room for a number per row, in whole blocks
-  std::uint16_t* order;        ///< the same, and kAhead zeros after it
-  std::uint16_t* ends;         ///< 2^k zeros, before and after
+  std::uint16_t* next;         ///< room for a number per row
+  std::uint16_t* heads;        ///< 2^k times kNoRow, before and after
+  std::uint16_t* groups;       ///< room for 2^k + 1
   double* gradient;            ///< H_0, …, H_k: Σ over rows of ∂|e|²/2
   double loss;                 ///< Σ over rows of |e|²
   double* work;                ///< pattern_work_size() doubles
 };
 
-inline constexpr long kMaxPatternRows = 0xffff;
-inline constexpr int kAhead = 8;  ///< rows fetched before their turn
-
-/// Sizes that the kernel is compiled for: the monomials of n <= 3 variables up to degree 3, and of
-/// 4 up to 2.
-constexpr bool patterns_apply(int k, int outputs, int monomials) {
-  return k >= 1 && k <= 16 && outputs <= 4 &&
-         ((monomials >= 2 && monomials <= 6) || monomials == 10 || monomials == 15 ||
-          monomials == 20);
+/// Sizes that the kernel is compiled for.
+constexpr bool patterns_apply(int n, int k, int outputs, int degree) {
+  return n >= 1 && k >= 1 && k <= 16 && outputs <= kOutputSlots && degree >= 1 &&
+         ((n <= 3 && degree <= kMaxDegree) || (n == 4 && degree <= 2));
 }
 
 constexpr long pattern_work_size(int k, int monomials) {
-  return 4L * monomials * (3 * (1L << k / 2) + 2 * (1L << (k - k / 2)));
+  return 2L * kOutputSlots * monomials * ((1L << k / 2) + (1L << (k - k / 2)));
 }
 
 inline constexpr int kMaskWords = 16;  ///< drawn at a time
@@ -71,6 +69,21 @@ struct MaskJob {
   std::uint32_t probability;  ///< of a 1, times 2^32
   std::uint32_t* masks;       ///< room for `words`, rounded up to kMaskWords
 };
+
+inline constexpr int kNormals = 16;  ///< drawn at a time
+
+/// Numbers of Stream::normal(), from an even one on.
+struct NormalJob {
+  std::uint64_t seed;
+  std::uint32_t purpose;
+  std::uint64_t index;
+  long first, count;  ///< a multiple of kNormals
+  double* normals;
+};
+
+void run_normals_sse2(const NormalJob& job);
+void run_normals_avx2(const NormalJob& job);
+void run_normals_avx512(const NormalJob& job);
 
 void run_masks_sse2(const MaskJob& job);
 void run_masks_avx2(const MaskJob& job);

@@ -3,6 +3,7 @@
 // The trainers' inner loop for polynomial kernels, compiled once per instruction set by
 // gradient_<isa>.cpp. See pack.hpp for the rules of such sources.
 
+#include "odecast/core/normal_kernel.hpp"
 #include "odecast/core/pack.hpp"
 #include "odecast/training/gradient_job.hpp"
 
@@ -20,9 +21,56 @@ ODECAST_INLINE Pack load_rows(const double* from, long first, long count) {
   return p;
 }
 
+/// Philox4x32-10 of eight blocks in 64-bit lanes, whose high halves are ignored: the counters
+/// (position + lane step, purpose, index) under the key `seed`.
+ODECAST_INLINE void philox(std::uint64_t seed, std::uint32_t purpose, std::uint64_t index,
+                           std::uint32_t position, std::int64_t step, Words (&c)[4]) {
+  ODECAST_EACH_PART {
+    NativeInt offset;
+    for (int l = 0; l < kNativeLanes; ++l) offset[l] = (part * kNativeLanes + l) * step;
+    c[0].v[part] = offset + static_cast<std::int64_t>(position);
+    c[1].v[part] = NativeInt{} + static_cast<std::int64_t>(purpose);
+    c[2].v[part] = NativeInt{} + static_cast<std::int64_t>(index & 0xffffffffu);
+    c[3].v[part] = NativeInt{} + static_cast<std::int64_t>(index >> 32);
+  }
+  auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const Words p0 = multiply(c[0], 0xD2511F53u), p1 = multiply(c[2], 0xCD9E8D57u);
+    ODECAST_EACH_PART {
+      c[0].v[part] = shift_right(p1.v[part], 32) ^ c[1].v[part] ^ static_cast<std::int64_t>(key0);
+      c[2].v[part] = shift_right(p0.v[part], 32) ^ c[3].v[part] ^ static_cast<std::int64_t>(key1);
+      c[1].v[part] = p1.v[part];
+      c[3].v[part] = p0.v[part];
+    }
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+}
+
+/// Normals number 2 block, …, 2 block + 15 of Stream::normal(): two from each block.
+ODECAST_INLINE void normals(const NormalJob& job, std::uint32_t block, double* out) {
+  Words c[4];
+  philox(job.seed, job.purpose, job.index, block, 1, c);
+  Pack x[2];
+  for (int half = 0; half < 2; ++half) {
+    ODECAST_EACH_PART {
+      const NativeInt high = shift_right(c[2 * half].v[part] & 0xffffffffLL, 5);
+      const NativeInt low = shift_right(c[2 * half + 1].v[part] & 0xffffffffLL, 6);
+      const NativeDouble bits = number_from_word(high) * 0x1p26 + number_from_word(low);  // exact
+      x[half].v[part] = (bits + 0.5) * 0x1p-53;
+    }
+    x[half] = quantile(x[half]);
+  }
+  for (int l = 0; l < kLanes; ++l) out[2 * l] = lane(x[0], l), out[2 * l + 1] = lane(x[1], l);
+}
+
+void run_normals(const NormalJob& job) {
+  for (long i = 0; i < job.count; i += kNormals)
+    normals(job, static_cast<std::uint32_t>((job.first + i) / 2), job.normals + i);
+}
+
 /// The words of bernoulli_word() (core/random.hpp), sixteen at a time: lane l gets words 2 (pair + l)
-/// in its low half and 2 (pair + l) + 1 in its high half. Philox4x32-10 in 64-bit lanes, whose high
-/// halves are ignored.
+/// in its low half and 2 (pair + l) + 1 in its high half.
 ODECAST_INLINE void bernoulli_words(const MaskJob& job, std::uint32_t pair, std::uint32_t* out) {
   NativeInt result[kParts], undecided[kParts];
   ODECAST_EACH_PART {
@@ -32,27 +80,7 @@ ODECAST_INLINE void bernoulli_words(const MaskJob& job, std::uint32_t pair, std:
   std::uint32_t rest = job.probability;
   for (std::uint32_t group = 0; rest != 0; ++group) {
     Words c[4];
-    ODECAST_EACH_PART {
-      for (int l = 0; l < kNativeLanes; ++l)
-        c[0].v[part][l] = (pair + static_cast<std::uint32_t>(part * kNativeLanes + l)) * 16 + group;
-      c[1].v[part] = NativeInt{} + static_cast<std::int64_t>(job.purpose);
-      c[2].v[part] = NativeInt{} + static_cast<std::int64_t>(job.index & 0xffffffffu);
-      c[3].v[part] = NativeInt{} + static_cast<std::int64_t>(job.index >> 32);
-    }
-    auto key0 = static_cast<std::uint32_t>(job.seed);
-    auto key1 = static_cast<std::uint32_t>(job.seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const Words p0 = multiply(c[0], 0xD2511F53u), p1 = multiply(c[2], 0xCD9E8D57u);
-      ODECAST_EACH_PART {
-        const NativeInt high0 = p0.v[part] >> 32, high1 = p1.v[part] >> 32;
-        c[0].v[part] = high1 ^ c[1].v[part] ^ static_cast<std::int64_t>(key0);
-        c[1].v[part] = p1.v[part];
-        c[2].v[part] = high0 ^ c[3].v[part] ^ static_cast<std::int64_t>(key1);
-        c[3].v[part] = p0.v[part];
-      }
-      key0 += 0x9E3779B9u;
-      key1 += 0xBB67AE85u;
-    }
+    philox(job.seed, job.purpose, job.index, pair * 16 + group, 16, c);
     for (int digit = 0; digit < 2; ++digit, rest <<= 1) {
       ODECAST_EACH_PART {
         const NativeInt u = (c[digit].v[part] & 0xffffffffLL) | c[2 + digit].v[part] << 32;
@@ -126,14 +154,14 @@ void gradient_blocks(GradientJob& job) {
       for (int j = 0; j < k; ++j) {
         Pack a = job.B1[j];
 #pragma GCC unroll 4
-        for (int i = 0; i < n; ++i) a = a + Pack(job.W1[j * n + i]) * u[i * G + g];
+        for (int i = 0; i < n; ++i) a = fused(job.W1[j * n + i], u[i * G + g], a);
         const unsigned d = masks[j] >> (g * kLanes) & 0xffu;
         const Pack kept = keep_bits(d, a);
         y[j * G + g] = kept;
         const Pack top = degree == 1 ? kept : lower_power(kept, d) * kept;
 #pragma GCC unroll 4
         for (int o = 0; o < outputs; ++o)
-          residual[o] = residual[o] + Pack(job.W2[o * k + j]) * top;
+          residual[o] = fused(job.W2[o * k + j], top, residual[o]);
       }
       const long row = first + g * kLanes;
       for (int o = 0; o < outputs; ++o) {
@@ -143,7 +171,7 @@ void gradient_blocks(GradientJob& job) {
           residual[o] = keep_bits(left > 0 ? (1u << left) - 1 : 0u, residual[o]);
         }
         e[o * G + g] = residual[o];
-        loss = loss + residual[o] * residual[o];
+        loss = fused(residual[o], residual[o], loss);
         dB2[o] = dB2[o] + residual[o];
       }
     }
@@ -155,7 +183,7 @@ void gradient_blocks(GradientJob& job) {
       for (int g = 0; g < G; ++g) {
         Pack back = Pack(job.W2[j]) * e[g];
 #pragma GCC unroll 4
-        for (int o = 1; o < outputs; ++o) back = back + Pack(job.W2[o * k + j]) * e[o * G + g];
+        for (int o = 1; o < outputs; ++o) back = fused(job.W2[o * k + j], e[o * G + g], back);
         const Pack kept = y[j * G + g];
         const Pack lower = lower_power(kept, masks[j] >> (g * kLanes) & 0xffu);
         top[g] = degree == 1 ? kept : lower * kept;
@@ -165,7 +193,7 @@ void gradient_blocks(GradientJob& job) {
       for (int o = 0; o < outputs; ++o) {
         Pack sum = dW2[j * outputs + o];
 #pragma GCC unroll 4
-        for (int g = 0; g < G; ++g) sum = sum + e[o * G + g] * top[g];
+        for (int g = 0; g < G; ++g) sum = fused(e[o * G + g], top[g], sum);
         dW2[j * outputs + o] = sum;
       }
       Pack bias = dB1[j];
@@ -176,7 +204,7 @@ void gradient_blocks(GradientJob& job) {
       for (int i = 0; i < n; ++i) {
         Pack sum = dW1[j * n + i];
 #pragma GCC unroll 4
-        for (int g = 0; g < G; ++g) sum = sum + da[g] * u[i * G + g];
+        for (int g = 0; g < G; ++g) sum = fused(da[g], u[i * G + g], sum);
         dW1[j * n + i] = sum;
       }
     }

@@ -141,43 +141,44 @@ class KernelGradient::PatternSum : public Sum {
         k_(static_cast<int>(hidden.biases.size())),
         outputs_(outputs),
         F_(basis_.size()),
-        stride_((F_ + kSlots + 7) / 8 * 8),
         mask_value_(hidden.mask_value()),
-        numbers_(aligned_doubles(states.rows() * stride_)),
+        numbers_(aligned_doubles(states.rows() * kRowStride)),
         coefficients_(aligned_doubles(table_size())),
         kernel_(for_this_machine(run_patterns_sse2, run_patterns_avx2, run_patterns_avx512)) {
-    std::fill_n(numbers_.get(), states.rows() * stride_, 0.0);
+    std::fill_n(numbers_.get(), states.rows() * kRowStride, 0.0);
     for (Eigen::Index i = 0; i < states.rows(); ++i)
-      basis_.evaluate(states.row(i).data(), numbers_.get() + i * stride_);
+      std::copy_n(states.row(i).data(), n_, numbers_.get() + i * kRowStride + kOutputSlots);
     std::fill_n(coefficients_.get(), table_size(), 0.0);
-    for (int m = 0; m < F_ && degree_of(m) < hidden.power; ++m) {
+    for (int m = 0; m < F_; ++m) {
+      terms_.push_back(term(m));
+      if (terms_.back().degree == hidden.power) continue;
       for (int i = 0; i < n_; ++i) times_.push_back(times_variable(m, i));
       ++lower_size_;
     }
     power_.resize(k_, F_);
     lower_.resize(k_, F_);
     H_.resize(table_size());
+    monomials_.resize(F_);
     q_.resize(F_);
     for (const Run& run : runs) {
       parts_.emplace_back();
       Part& part = parts_.back();
-      const auto rows = static_cast<std::size_t>(whole_blocks(run.rows));
-      part.patterns.resize(rows);
-      part.order.resize(rows + kAhead);
-      part.ends.resize(std::size_t{1} << k_);
+      part.next.resize(static_cast<std::size_t>(run.rows));
+      part.heads.resize(std::size_t{1} << k_, kNoRow);
+      part.groups.resize(part.heads.size() + 1);
       part.gradient = aligned_doubles(table_size());
       part.work = aligned_doubles(pattern_work_size(k_, F_));
-      part.job = {k_,
+      part.job = {n_,
+                  k_,
                   outputs_,
-                  F_,
+                  basis_.degree(),
                   run.rows,
-                  stride_,
-                  numbers_.get() + run.first * stride_,
+                  numbers_.get() + run.first * kRowStride,
                   coefficients_.get(),
                   run.masks.data(),
-                  part.patterns.data(),
-                  part.order.data(),
-                  part.ends.data(),
+                  part.next.data(),
+                  part.heads.data(),
+                  part.groups.data(),
                   part.gradient.get(),
                   0,
                   part.work.get()};
@@ -186,7 +187,7 @@ class KernelGradient::PatternSum : public Sum {
 
   void set_targets(const Matrix& targets) override {
     for (Eigen::Index i = 0; i < targets.rows(); ++i)
-      for (int o = 0; o < outputs_; ++o) numbers_.get()[i * stride_ + F_ + o] = targets(i, o);
+      for (int o = 0; o < outputs_; ++o) numbers_.get()[i * kRowStride + o] = targets(i, o);
   }
 
   void begin(const Vector& theta) override {
@@ -198,9 +199,9 @@ class KernelGradient::PatternSum : public Sum {
     for (int o = 0; o < outputs_; ++o) C[o] = B2[o];
     for (int j = 0; j < k_; ++j) {
       expand(W1 + j * n_, B1[j], power_.row(j).data(), lower_.row(j).data());
-      C += F_ * kSlots;
+      C += F_ * kOutputSlots;
       for (int m = 0; m < F_; ++m)
-        for (int o = 0; o < outputs_; ++o) C[m * kSlots + o] = W2[o * k_ + j] * power_(j, m);
+        for (int o = 0; o < outputs_; ++o) C[m * kOutputSlots + o] = W2[o * k_ + j] * power_(j, m);
     }
   }
 
@@ -217,21 +218,21 @@ class KernelGradient::PatternSum : public Sum {
     double* B1 = W1 + k_ * n_;
     double* W2 = B1 + k_;
     double* B2 = W2 + outputs_ * k_;
-    const double* read_out = theta.data() + (W2 - W1);
     const double chain = basis_.degree() * mask_value_;
     const double* H = H_.data();
     for (int o = 0; o < outputs_; ++o) B2[o] = H[o];
     for (int j = 0; j < k_; ++j) {
-      H += F_ * kSlots;
-      q_.setZero();
-      for (int o = 0; o < outputs_; ++o) {
-        double sum = 0;
-        for (int m = 0; m < F_; ++m) {
-          sum += H[m * kSlots + o] * power_(j, m);
-          q_[m] += read_out[o * k_ + j] * H[m * kSlots + o];
-        }
-        W2[o * k_ + j] = sum;
+      H += F_ * kOutputSlots;
+      double sum[kOutputSlots] = {}, read_out[kOutputSlots] = {};
+      for (int o = 0; o < outputs_; ++o) read_out[o] = theta[W2 - W1 + o * k_ + j];
+      for (int m = 0; m < F_; ++m) {
+        const double* h = H + m * kOutputSlots;
+        const double c = power_(j, m);
+        for (int o = 0; o < kOutputSlots; ++o) sum[o] += h[o] * c;
+        q_[m] = (read_out[0] * h[0] + read_out[1] * h[1]) +
+                (read_out[2] * h[2] + read_out[3] * h[3]);
       }
+      for (int o = 0; o < outputs_; ++o) W2[o * k_ + j] = sum[o];
       for (int m = 0; m < lower_size_; ++m) {
         const double l = chain * lower_(j, m);
         B1[j] += l * q_[m];
@@ -243,20 +244,26 @@ class KernelGradient::PatternSum : public Sum {
   }
 
  private:
-  static constexpr int kSlots = 4;  // room for outputs
-
   struct Part {
-    std::vector<std::uint16_t> patterns, order, ends;
+    std::vector<std::uint16_t> next, heads, groups;
     AlignedDoubles gradient, work;
     PatternJob job{};
   };
 
-  long table_size() const { return (1L + k_) * F_ * kSlots; }
+  long table_size() const { return (1L + k_) * F_ * kOutputSlots; }
 
-  int degree_of(int m) const {
-    int degree = 0;
-    for (const int power : basis_.powers(m)) degree += power;
-    return degree;
+  /// Of (b + w·u)^p the coefficient of u^α is p! / (α_0! α_1! … α_n!) b^α_0 w^α, α_0 = p - |α|.
+  struct Term {
+    int degree;           // |α|
+    double power, lower;  // p! / (α_0! …), and the same for p - 1
+  };
+
+  Term term(int m) const {
+    if (m == 0) return {0, 1, 1};
+    const auto variable = static_cast<std::size_t>(basis_.variable(m));
+    const Term& before = terms_[static_cast<std::size_t>(basis_.parent(m))];
+    const int left = basis_.degree() - before.degree, power = basis_.powers(m)[variable];
+    return {before.degree + 1, before.power * left / power, before.lower * (left - 1) / power};
   }
 
   int times_variable(int m, int i) const {
@@ -267,38 +274,38 @@ class KernelGradient::PatternSum : public Sum {
     return product;
   }
 
-  /// The coefficients of (b + w·u)^p and (b + w·u)^{p-1}, w and b times the value of a mask. Each
-  /// power is the one before, times b in place and times w_i one degree up; from the highest
-  /// monomial down.
-  void expand(const double* w, double b, double* power, double* lower) const {
-    std::fill_n(power, F_, 0.0);
-    power[0] = 1;
-    for (int p = 1; p <= basis_.degree(); ++p) {
-      if (p == basis_.degree()) std::copy_n(power, F_, lower);
-      for (int m = lower_size_; m-- > 0;) {
-        for (int i = 0; i < n_; ++i)
-          power[times_[static_cast<std::size_t>(m * n_ + i)]] += mask_value_ * w[i] * power[m];
-        power[m] *= mask_value_ * b;
-      }
+  /// The coefficients of (b + w·u)^p and (b + w·u)^{p-1}, w and b times the value of a mask.
+  void expand(const double* w, double b, double* power, double* lower) {
+    double powers[kMaxDegree + 1] = {1};
+    for (int i = 1; i <= basis_.degree(); ++i) powers[i] = powers[i - 1] * (mask_value_ * b);
+    double* phi = monomials_.data();
+    for (int m = 0; m < F_; ++m) {
+      phi[m] = m == 0 ? 1 : phi[basis_.parent(m)] * (mask_value_ * w[basis_.variable(m)]);
+      const Term& term = terms_[static_cast<std::size_t>(m)];
+      const int left = basis_.degree() - term.degree;
+      power[m] = term.power * powers[left] * phi[m];
+      if (left > 0) lower[m] = term.lower * powers[left - 1] * phi[m];
     }
   }
 
   MonomialBasis basis_;
   int n_, k_, outputs_, F_;
-  long stride_;
   double mask_value_;
   AlignedDoubles numbers_, coefficients_;
+  std::vector<Term> terms_;
   std::vector<int> times_;  // monomial × variable -> monomial, for those below degree p
   int lower_size_ = 0;
   Matrix power_, lower_;  // unit × monomial
-  Vector H_, q_;
+  Vector H_, monomials_, q_;
   std::vector<Part> parts_;
   void (*kernel_)(PatternJob&);
 };
 
-bool has_patterns(int n, int k, int outputs, int degree) {
-  return n <= 4 && degree <= 3 &&
-         patterns_apply(k, outputs, static_cast<int>(monomial_count(n, degree)));
+void draw_normals(std::uint64_t seed, Purpose purpose, std::uint64_t index, long first, long count,
+                  double* normals) {
+  assert(first % kNormals == 0 && count % kNormals == 0);
+  for_this_machine(run_normals_sse2, run_normals_avx2, run_normals_avx512)(
+      {seed, static_cast<std::uint32_t>(purpose), index, first, count, normals});
 }
 
 GradientForm faster_form(int n, int k, int outputs, int degree, long rows) {
@@ -306,7 +313,7 @@ GradientForm faster_form(int n, int k, int outputs, int degree, long rows) {
   // for each mask that occurs, which wants more rows than masks; and rows are visited in the order
   // of their masks, which is slow once they do not fit the second-level cache. Measured on AVX-512;
   // AVX2 gains more. It must not depend on the instruction set, as the forms round differently.
-  const bool faster = has_patterns(n, k, outputs, degree) && monomial_count(n, degree) <= 2 * k &&
+  const bool faster = patterns_apply(n, k, outputs, degree) && monomial_count(n, degree) <= 2 * k &&
                       rows >= 2L << k && rows <= rows_per_run(GradientForm::patterns);
   return faster ? GradientForm::patterns : GradientForm::units;
 }
@@ -326,7 +333,7 @@ KernelGradient::KernelGradient(const Network& network, const Matrix& states,
       options_(options),
       threads_(rows_ >= kRowsWorthThreads ? options.threads : 1) {
   assert(form == GradientForm::units ||
-         has_patterns(network.inputs(), k_, network.outputs(), hidden_.power));
+         patterns_apply(network.inputs(), k_, network.outputs(), hidden_.power));
   const long run_size = rows_per_run(form);
   for (long first = 0; first < rows_; first += run_size) {
     runs_.push_back({first, std::min(run_size, rows_ - first), 0, {}});

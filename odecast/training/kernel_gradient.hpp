@@ -9,14 +9,17 @@
 
 namespace odecast {
 
+/// Numbers first, …, first + count - 1 of Stream(seed, purpose, index).normal(), in lanes; both are
+/// multiples of kNormals.
+void draw_normals(std::uint64_t seed, Purpose purpose, std::uint64_t index, long first, long count,
+                  double* normals);
+
 /// How the gradient of a polynomial kernel is summed. Both give the same sums up to rounding.
 enum class GradientForm {
   units,     ///< unit by unit, eight rows at a time
   patterns,  ///< as polynomials, the rows of each mask together
 };
 
-/// Whether the form of patterns exists for these sizes.
-bool has_patterns(int n, int k, int outputs, int degree);
 /// The form that takes less time.
 GradientForm faster_form(int n, int k, int outputs, int degree, long rows);
 

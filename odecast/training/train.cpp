@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -83,10 +84,20 @@ class GeneralGradient {
 
 /// The mean of B draws of N(f_γ, σ_γ) for each entry.
 void draw_targets(const DerivativeRows& rows, const TrainOptions& o, int batch, Matrix& targets) {
-  Stream stream(o.seed, Purpose::derivative_noise, static_cast<std::uint64_t>(batch));
+  std::array<double, 32 * kNormals> normals;
+  long drawn = 0;
+  std::size_t used = normals.size();
   for (Eigen::Index i = 0; i < targets.size(); ++i) {
     double noise = 0;
-    for (int b = 0; b < o.noise_samples; ++b) noise += stream.normal();
+    for (int b = 0; b < o.noise_samples; ++b) {
+      if (used == normals.size()) {
+        draw_normals(o.seed, Purpose::derivative_noise, static_cast<std::uint64_t>(batch), drawn,
+                     static_cast<long>(normals.size()), normals.data());
+        drawn += static_cast<long>(normals.size());
+        used = 0;
+      }
+      noise += normals[used++];
+    }
     targets.data()[i] =
         rows.derivatives.data()[i] + rows.sigma.data()[i] * (noise / o.noise_samples);
   }

@@ -36,7 +36,7 @@ void expect_equal_to_back_propagation(int n, int k, int degree, double dropout, 
   const Masks masks = masks_of(network, count, o, 7);
   const LossGradient expected = loss_gradient(network, rows.states, rows.derivatives, masks);
   for (const auto form : {GradientForm::units, GradientForm::patterns}) {
-    if (form == GradientForm::patterns && !has_patterns(n, k, n, degree)) continue;
+    if (form == GradientForm::patterns && !patterns_apply(n, k, n, degree)) continue;
     KernelGradient sum(network, rows.states, o, form);
     sum.set_targets(rows.derivatives);
     Vector gradient;
@@ -64,31 +64,41 @@ TEST(KernelGradientTest, BothFormsWithAnyRowsAndMasks) {
   expect_equal_to_back_propagation(3, 10, 2, 0.25, true, 300, true);
 }
 
+/// f of every instruction set of this machine, in order.
+template <class Kernel, class Call>
+void on_every_instruction_set(Kernel sse2, Kernel avx2, Kernel avx512, Call call) {
+  call(sse2);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) call(avx2);
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl"))
+    call(avx512);
+}
+
 TEST(KernelGradientTest, InstructionSetsAgreeToTheLastBit) {
-  constexpr int k = 10, outputs = 3, F = 10;
-  constexpr long rows = 1500, stride = 16, table = (1 + k) * F * 4;
+  constexpr int n = 3, k = 10, outputs = 3, degree = 2, F = 10;
+  constexpr long rows = 1500, table = (1 + k) * F * kOutputSlots;
   Stream stream(5, Purpose::observation_noise, 0);
-  const AlignedDoubles numbers = aligned_doubles(rows * stride), C = aligned_doubles(table);
-  for (long i = 0; i < rows * stride; ++i) numbers.get()[i] = stream.normal();
+  const AlignedDoubles numbers = aligned_doubles(rows * kRowStride), C = aligned_doubles(table);
+  for (long i = 0; i < rows * kRowStride; ++i) numbers.get()[i] = stream.normal();
   for (long i = 0; i < table; ++i) C.get()[i] = stream.normal();
   std::vector<std::uint32_t> masks(1504 / 32 * k);
   for (auto& word : masks) word = stream.bits() | stream.bits();
   std::vector<std::vector<double>> results;
   const auto run = [&](void (*kernel)(PatternJob&)) {
-    std::vector<std::uint16_t> patterns(1504), order(1504 + kAhead), ends(1 << k);
+    std::vector<std::uint16_t> next(rows), heads(1 << k, kNoRow), groups((1 << k) + 1);
     const AlignedDoubles H = aligned_doubles(table),
                          work = aligned_doubles(pattern_work_size(k, F));
-    PatternJob job{k,
+    PatternJob job{n,
+                   k,
                    outputs,
-                   F,
+                   degree,
                    rows,
-                   stride,
                    numbers.get(),
                    C.get(),
                    masks.data(),
-                   patterns.data(),
-                   order.data(),
-                   ends.data(),
+                   next.data(),
+                   heads.data(),
+                   groups.data(),
                    H.get(),
                    0,
                    work.get()};
@@ -96,12 +106,24 @@ TEST(KernelGradientTest, InstructionSetsAgreeToTheLastBit) {
     results.emplace_back(H.get(), H.get() + table);
     results.back().push_back(job.loss);
   };
-  run(run_patterns_sse2);
-  if (__builtin_cpu_supports("avx2")) run(run_patterns_avx2);
-  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl"))
-    run(run_patterns_avx512);
+  on_every_instruction_set(run_patterns_sse2, run_patterns_avx2, run_patterns_avx512, run);
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
+}
+
+TEST(KernelGradientTest, LanesDrawTheNormalsOfAStream) {
+  constexpr long first = 32, count = 160'000;
+  Stream stream(0x123456789abcdefULL, Purpose::derivative_noise, 0x9900000044ULL);
+  for (long i = 0; i < first; ++i) stream.normal();
+  std::vector<double> expected;
+  for (long i = 0; i < count; ++i) expected.push_back(stream.normal());
+  on_every_instruction_set(run_normals_sse2, run_normals_avx2, run_normals_avx512,
+                           [&](void (*kernel)(const NormalJob&)) {
+                             std::vector<double> normals(count);
+                             kernel({0x123456789abcdefULL,
+                                     static_cast<std::uint32_t>(Purpose::derivative_noise),
+                                     0x9900000044ULL, first, count, normals.data()});
+                             EXPECT_EQ(normals, expected);
+                           });
 }
 
 TEST(KernelGradientTest, ThreadsDoNotChangeTheBits) {
