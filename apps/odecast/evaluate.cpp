@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
@@ -24,7 +25,7 @@ Json to_json(const EvaluationRow& r) {
 }
 
 std::string text_of(const Mean& m) {
-  return m.standard_error > 0 ? fmt::format("{:.3g} ± {:.2g}", m.value, m.standard_error) : fmt::format("{:.3g}", m.value);
+  return m.standard_error > 1e-9 * std::abs(m.value) ? fmt::format("{:.3g} ± {:.2g}", m.value, m.standard_error) : fmt::format("{:.3g}", m.value);
 }
 
 int run(const Arguments& a) {

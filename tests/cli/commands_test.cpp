@@ -115,7 +115,7 @@ struct Helped {
 const std::vector<std::pair<std::string, std::string>> kReadingDefaults = {
     {"--header", "sniff"}, {"--separator", "sniff"}, {"--decimal", "sniff"}, {"--missing", "error"}, {"--duplicates", "error"}};
 const Words kReadingWithout = {"--time", "--id", "--sort", "--sample-step"};
-const std::set<std::string> kReaders = {"fit", "forecast", "score", "plot", "split", "inspect"};
+const std::set<std::string> kReaders = {"evaluate", "calibrate", "fit", "forecast", "score", "plot", "split", "inspect"};
 
 const std::vector<Helped> kHelp = {
     {"simulate",
@@ -134,7 +134,7 @@ const std::vector<Helped> kHelp = {
       {"--atol", "1e-06"}, {"--bound", "1000000"}, {"--attempts", "20"}, {"--max-steps", "100000"},
       {"--seed", "1"}, {"--threads", "all"}, {"--output", "forecast.csv"}},
      {"--init", "--init-sd", "--from", "--until", "--step", "--at", "--trajectory",
-      "--transition-noise", "--fixed-step", "--drive", "--observations", "--noise", "--report", "--truth", "--lyapunov", "--system", "--title"}},
+      "--transition-noise", "--fixed-step", "--drive", "--observations", "--noise", "--raw", "--report", "--truth", "--lyapunov", "--system", "--title"}},
     {"score",
      {{"--band", "sd"}, {"--threshold", "0.4"}},
      {"--lyapunov", "--system", "--trajectory", "--variables", "--inputs"}},
@@ -147,6 +147,14 @@ const std::vector<Helped> kHelp = {
      {{"--holdout", "0.2"}, {"--train", "train.csv"}, {"--test", "test.csv"}},
      {"--variables", "--inputs"}},
     {"inspect", {}, {"--variables", "--inputs"}},
+    {"evaluate",
+     {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
+      {"--threads", "all"}},
+     {"--observations", "--noise", "--system"}},
+    {"calibrate",
+     {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
+      {"--threads", "all"}},
+     {"--observations", "--noise", "--system", "--output"}},
     {"systems", {}, {}}};
 
 TEST_F(CommandsTest, HelpTellsEveryDefault) {
