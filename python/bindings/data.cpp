@@ -101,11 +101,11 @@ const cli::Command& split_words() {
   return command;
 }
 
-Data read_files(const std::vector<std::string>& paths, nb::dict keywords, nb::handle progress) {
+Data read_files(const std::vector<std::string>& paths, nb::dict keywords) {
   const cli::Arguments a = words(fit_words(), paths.at(0), keywords);
   const ReadOptions options = cli::fit_columns(a);
   const std::string time_input = cli::fit_options(a).time_name;
-  return unlocked(progress, [&](Watch&) {
+  return unlocked(nb::none(), [&](Watch&) {
     return data_of(read_observations(std::vector<std::filesystem::path>(paths.begin(), paths.end()), options), time_input);
   });
 }

@@ -91,6 +91,7 @@ class CallablePosterior : public Posterior {
       for (std::size_t i = 0; i < n; ++i) to[i] = nb::cast<double>(answer[i]);
       return;
     }
+    if (answer.is_none()) throw nb::type_error("the right-hand side returned None, not du/dt");
     static PyObject* const contiguous =
         nb::object(nb::module_::import_("numpy").attr("ascontiguousarray")).release().ptr();
     static PyObject* const float_type = reinterpret_cast<PyObject*>(&PyFloat_Type);
@@ -224,6 +225,7 @@ void report(const FinishedForecast& f, const std::string& path, const Data* trut
   content.lyapunov = cli::exponent(a);
   content.origin = cli::origin(*f.arguments);
   content.origin.command = f.call;
+  std::erase_if(content.origin.settings, [](const auto& s) { return s.first == "--output"; });
   unlocked(nb::none(), [&](Watch&) {
     if (truth) content.truth = *truth->dataset();
     check_writable(path);

@@ -51,6 +51,7 @@ FitResult fit_data(const Data& data, nb::dict keywords, nb::object report, nb::o
     if (with_page) {
       Origin made = cli::origin(a);
       made.command = call;
+      std::erase_if(made.settings, [](const auto& s) { return s.first == "--output"; });
       write_file(page, render_page(fit_page(*data.dataset(), learnt, options, {a.text("--title"), made})));
     }
   });

@@ -114,9 +114,13 @@ void Watch::operator()(std::string_view what, double fraction) {
   if (PyErr_CheckSignals() != 0) throw Interrupted(SIGINT);
   if (!progress_ || fraction < 0 || now - told_ < std::chrono::milliseconds(100)) return;
   told_ = now;
-  PyObject* answer = PyObject_CallFunction(progress_, "s#d", what.data(), static_cast<Py_ssize_t>(what.size()), fraction);
-  if (!answer) throw Interrupted(SIGINT);
-  Py_DECREF(answer);
+  try {
+    const nb::handle progress(progress_);
+    progress(nb::str(what.data(), what.size()), fraction);
+  } catch (nb::python_error& raised) {
+    raised.restore();
+    throw Interrupted(SIGINT);
+  }
 }
 
 }  // namespace odecast::python

@@ -212,9 +212,9 @@ def read(source, states=None, drive=None, **options) -> Data:
     check("read", _READ, options)
     if states is None and drive is None:
         if is_path(source):
-            return Data(_core.read_files([os.fspath(source)], options, None))
+            return Data(_core.read_files([os.fspath(source)], options))
         if isinstance(source, (list, tuple)) and source and all(is_path(s) for s in source):
-            return Data(_core.read_files([os.fspath(s) for s in source], options, None))
+            return Data(_core.read_files([os.fspath(s) for s in source], options))
         if is_frame(source):
             return Data(_core.read_bytes(_frame_bytes(source), "DataFrame", options))
         arrays = _array_list(source) or [contiguous(source)]

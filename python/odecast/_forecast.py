@@ -132,7 +132,8 @@ class Forecast:
         """
         import pandas
 
-        return pandas.read_csv(io.StringIO(self._core.to_text()), float_precision="round_trip")
+        head, rows = self._core.to_text().split("\n", 1)
+        return pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2), columns=head.split(","))
 
     def to_xarray(self):
         """An xarray Dataset with the dimensions time, variable and, for the samples, draw.
