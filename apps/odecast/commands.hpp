@@ -11,6 +11,7 @@
 #include "odecast/observations/reading.hpp"
 #include "odecast/report/results.hpp"
 #include "odecast/scores/evaluate.hpp"
+#include "odecast/scores/scores.hpp"
 
 namespace odecast::cli {
 
@@ -31,6 +32,43 @@ Command lyapunov_command();
 Command evaluate_command();
 Command calibrate_command();
 Command reproduce_command();
+
+// Words turned into options, and results into the object that --json prints: what the Python package shares
+// with the command line. Options that name files are not looked at.
+
+FitOptions fit_options(const Arguments& arguments);
+/// The columns to read; an input that is the time column is left to the fit.
+ReadOptions fit_columns(const Arguments& arguments);
+nlohmann::ordered_json fit_json(const Fit& fit);
+/// Why the exit code is not 0.
+std::string fit_complaint(const FitSummary& summary);
+
+/// All but times and inputs.
+ForecastOptions forecast_options(const Arguments& arguments, const Model& model);
+/// --observations and --noise: the standard deviation of an observation, per variable.
+std::optional<Vector> noise_of_observations(const Arguments& arguments, const Model& model);
+/// The output times that --until and --step give.
+std::vector<double> even_times(const Arguments& arguments, const Model& model, const ForecastOptions& options);
+/// The largest Lyapunov exponent by --lyapunov or --system, where it is known and positive.
+std::optional<double> exponent(const Arguments& arguments);
+nlohmann::ordered_json forecast_json(const Forecast& forecast, const ForecastOptions& options);
+
+ScoreOptions score_options(const Arguments& arguments);
+nlohmann::ordered_json score_json(const Scores& scores);
+
+nlohmann::ordered_json equations_json(const Model& model);
+
+/// A known system, integrated; its noise added. The certified end is in the data.
+struct Simulation {
+  Dataset data;
+  SolveStatus status = SolveStatus::finished;
+  double reached = 0;  ///< the time of a blow-up; there are no data then
+  Vector noise;        ///< sd of what was added, per variable
+  double certified_until = 0;
+};
+Simulation simulate(const Arguments& arguments, const Observer& observer);
+/// Why there are no data.
+std::string simulate_complaint(const Arguments& arguments, const Simulation& simulation);
 
 // What commands share.
 

@@ -8,23 +8,26 @@
 #include "odecast/posterior/model_file.hpp"
 
 namespace odecast::cli {
-namespace {
 
-using Json = nlohmann::ordered_json;
+nlohmann::ordered_json equations_json(const Model& model) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const Equation& e : equations(model)) {
+    Json terms = Json::array();
+    for (const Term& t : e.terms)
+      terms.push_back({{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}, {"probability", t.probability}});
+    list.push_back({{"variable", e.variable}, {"terms", terms}});
+  }
+  return {{"variables", model.variables}, {"equations", list}};
+}
+
+namespace {
 
 int run(const Arguments& a) {
   const Model model = load_model(a.positional(0));
   const std::string format = a.json() ? "json" : a.text("--format");
   if (format == "json") {
-    Json list = Json::array();
-    for (const Equation& e : equations(model)) {
-      Json terms = Json::array();
-      for (const Term& t : e.terms)
-        terms.push_back(
-            {{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}, {"probability", t.probability}});
-      list.push_back({{"variable", e.variable}, {"terms", terms}});
-    }
-    fmt::print("{}\n", Json{{"variables", model.variables}, {"equations", list}}.dump(2));
+    fmt::print("{}\n", equations_json(model).dump(2));
     return kDone;
   }
   const EquationFormat kind = format == "latex" ? EquationFormat::latex

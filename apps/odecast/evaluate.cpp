@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "odecast/core/error.hpp"
 #include "odecast/posterior/model_file.hpp"
-#include "odecast/systems/catalogue.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -57,18 +55,8 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
   o.forecast.seed = a.seed();
   o.threads = a.threads();
   o.observations = a.given("--observations");
-  if (o.observations) {
-    if (!a.given("--noise") && model.noise.size() == 0)
-      throw_usage({"option --observations", "a model that does not know the noise", "--noise",
-                   "Give the standard deviation of an observation: --noise S, one or one per variable."});
-    o.forecast.noise = a.given("--noise") ? to_vector(a.numbers("--noise")) : model.noise;
-    if (o.forecast.noise->size() == 1) o.forecast.noise = Vector::Constant(model.dimension(), (*o.forecast.noise)[0]);
-  }
-  needs(a, {"--noise"}, o.observations, "--observations");
-  if (a.given("--system")) {
-    const auto exponent = find_system(a.text("--system")).lyapunov;
-    if (exponent && *exponent > 0) o.lyapunov = *exponent;
-  }
+  o.forecast.noise = noise_of_observations(a, model);
+  o.lyapunov = exponent(a);
   return o;
 }
 
@@ -82,7 +70,8 @@ std::vector<Option> evaluate_option_list() {
       {"--level", "P", "confidence level of the band", fmt::format("{}", d.forecast.level)},
       {"--observations", "", "the file is observed with noise: starts have it too, and\nforecasts of observations are judged", ""},
       {"--noise", "S,…", "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
-      {"--system", "NAME", "give valid times in Lyapunov times of this catalogue system", ""}};
+      {"--lyapunov", "L", "largest exponent: gives valid times in Lyapunov times", ""},
+      {"--system", "NAME", "take the exponent from the catalogue", ""}};
   for (Option& o : reading_options())
     if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
   options.push_back(seed_option());

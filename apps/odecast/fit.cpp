@@ -40,8 +40,7 @@ std::vector<Phase> read_schedule(const Arguments& a) {
   return schedule;
 }
 
-/// The columns to read; an input that is the time column is left to the fit.
-ReadOptions columns(const Arguments& a, FitOptions* options = nullptr) {
+ReadOptions columns(const Arguments& a, FitOptions* options) {
   ReadOptions read = reading(a);
   std::erase_if(read.inputs, [&](const std::string& name) {
     const bool time = a.given("--time") ? name == a.text("--time")
@@ -52,7 +51,9 @@ ReadOptions columns(const Arguments& a, FitOptions* options = nullptr) {
   return read;
 }
 
-FitOptions read_options(const Arguments& a) {
+}  // namespace
+
+FitOptions fit_options(const Arguments& a) {
   FitOptions o;
   o.kind = a.text("--kind") == "map" ? ModelKind::map : ModelKind::flow;
   o.hold_inputs = a.text("--between") == "held";
@@ -104,8 +105,40 @@ FitOptions read_options(const Arguments& a) {
   return o;
 }
 
+ReadOptions fit_columns(const Arguments& a) { return columns(a, nullptr); }
+
+nlohmann::ordered_json fit_json(const Fit& fit) {
+  const auto& record = fit.model.training;
+  nlohmann::ordered_json j = {
+      {"status", record.status},
+      {"reason", record.reason},
+      {"objective", record.objective ? nlohmann::ordered_json(*record.objective) : nullptr},
+      {"rows", record.rows},
+      {"trajectories", record.trajectories},
+      {"variables", fit.model.variables},
+      {"derivative", record.derivative},
+      {"derivative_reason", fit.summary.derivative},
+      {"iterations", record.iterations},
+      {"seconds", fit.summary.seconds},
+      {"seed", record.seed}};
+  if (!fit.summary.minima.empty()) {
+    j["minima"] = nlohmann::ordered_json::array();
+    for (const auto& m : fit.summary.minima)
+      j["minima"].push_back({{"objective", m.objective}, {"starts", m.count}});
+    j["seeds"] = fit.summary.seeds;
+  }
+  return j;
+}
+
+std::string fit_complaint(const FitSummary& summary) {
+  return "training: " + summary.reason +
+         (summary.usable ? "; the model was written, but do not trust it" : "; no model was written");
+}
+
+namespace {
+
 int run(const Arguments& a) {
-  const FitOptions options = read_options(a);
+  const FitOptions options = fit_options(a);
   const std::string output = a.text("--output");
   const auto inputs = a.paths(0);
   check_output(output, inputs);
@@ -126,11 +159,11 @@ int run(const Arguments& a) {
       return std::filesystem::is_regular_file(path, ignored);
     });
     if (trains_exactly(options) && again) {
-      const ObservationSource source = source_of_files(inputs, columns(a));
+      const ObservationSource source = source_of_files(inputs, fit_columns(a));
       result = fit_exact(source, options, observer);
       table = *source.table;
     } else {
-      result = fit(data.emplace(read_observations(inputs, columns(a), &table)), options, observer);
+      result = fit(data.emplace(read_observations(inputs, fit_columns(a), &table)), options, observer);
     }
   }
   say_reading(a, table);
@@ -139,30 +172,13 @@ int run(const Arguments& a) {
   if (good) save_model(result.model, output);
   const bool with_page = good && a.given("--report");
   if (with_page) {
-    if (!data) data = read_observations(inputs, columns(a));
+    if (!data) data = read_observations(inputs, fit_columns(a));
     write_file(report, render_page(fit_page(*data, result, options, {a.text("--title"), origin(a)})));
   }
 
   const auto& record = result.model.training;
   if (a.json()) {
-    nlohmann::ordered_json j = {
-        {"status", record.status},
-        {"reason", record.reason},
-        {"objective", record.objective ? nlohmann::ordered_json(*record.objective) : nullptr},
-        {"rows", record.rows},
-        {"trajectories", record.trajectories},
-        {"variables", result.model.variables},
-        {"derivative", record.derivative},
-        {"derivative_reason", summary.derivative},
-        {"iterations", record.iterations},
-        {"seconds", result.summary.seconds},
-        {"seed", record.seed}};
-    if (!summary.minima.empty()) {
-      j["minima"] = nlohmann::ordered_json::array();
-      for (const auto& m : summary.minima)
-        j["minima"].push_back({{"objective", m.objective}, {"starts", m.count}});
-      j["seeds"] = summary.seeds;
-    }
+    nlohmann::ordered_json j = fit_json(result);
     if (good) j["output"] = output;
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
@@ -185,8 +201,7 @@ int run(const Arguments& a) {
     if (with_page) say(a, "Page written to " + report);
   }
   if (summary.trusted) return kDone;
-  complain("training: " + summary.reason +
-           (good ? "; the model was written, but do not trust it" : "; no model was written"));
+  complain(fit_complaint(summary));
   return kNotTrusted;
 }
 

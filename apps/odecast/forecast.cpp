@@ -21,7 +21,8 @@ namespace {
 const ForecastOptions kDefaults;
 constexpr int kPageSamples = 5;
 
-/// The largest Lyapunov exponent, where it is known and positive.
+}  // namespace
+
 std::optional<double> exponent(const Arguments& a) {
   if (a.given("--lyapunov") && a.given("--system"))
     throw_usage({"option --lyapunov", "--system beside it", "one of them", "Remove one."});
@@ -37,7 +38,17 @@ std::optional<double> exponent(const Arguments& a) {
   return known && *known > 0 ? known : std::nullopt;
 }
 
-ForecastOptions read_options(const Arguments& a) {
+std::optional<Vector> noise_of_observations(const Arguments& a, const Model& model) {
+  needs(a, {"--noise"}, a.given("--observations"), "--observations");
+  if (!a.given("--observations")) return std::nullopt;
+  if (!a.given("--noise") && model.noise.size() == 0)
+    throw_usage({"option --observations", "a model that does not know the noise", "--noise",
+                 "Give the standard deviation of an observation: --noise S, one or one per variable."});
+  const Vector noise = a.given("--noise") ? to_vector(a.numbers("--noise")) : model.noise;
+  return noise.size() == 1 ? Vector(Vector::Constant(model.dimension(), noise[0])) : noise;
+}
+
+ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   ForecastOptions o;
   if (a.given("--init")) o.init = to_vector(a.numbers("--init"));
   if (a.given("--init-sd")) o.init_sd = to_vector(a.numbers("--init-sd"));
@@ -63,8 +74,59 @@ ForecastOptions read_options(const Arguments& a) {
   o.attempts_per_draw = static_cast<int>(a.whole("--attempts", 1, 1'000'000));
   o.seed = a.seed();
   o.threads = a.threads();
+
+  const bool draws = a.text("--field") == "draws", enumerated = o.masks == MaskSource::enumerated;
+  const bool fixed = o.solver.method != Method::rk45;
+  needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "--report");
+  needs(a, {"--report"}, draws, "--field draws");
+  needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"},
+        model.kind == ModelKind::flow, "a model of du/dt, not a map");
+  needs(a, {"--drive"}, model.inputs.measured() > 0, "a model with inputs (fit --inputs)");
+  o.calibrated = !a.given("--raw");
+  needs(a, {"--raw"}, model.calibration.has_value(), "a model with a calibration (odecast calibrate)");
+  o.noise = noise_of_observations(a, model);
+  needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
+  needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
+  needs(a, {"--observations"}, draws, "--field draws");
+  needs(a, {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort", "--duplicates", "--sample-step",
+            "--trajectory"},
+        a.given("--at") || a.given("--truth") || a.given("--drive"), "--at, --truth or --drive");
+  needs(a, {"--draws", "--seed"}, !enumerated, "--masks sampled");
+  needs(a, {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
+            "--init-sd", "--attempts", "--seed"},
+        draws, "--field draws");
+  if (a.given("--at") && (a.given("--until") || a.given("--step")))
+    throw_usage({"option --at", "--until or --step beside it", "one way to give the times", "Remove the others."});
+  if (fixed) o.solver.fixed_step = a.given("--fixed-step") ? a.number("--fixed-step") : model.step;
   return o;
 }
+
+std::vector<double> even_times(const Arguments& a, const Model& model, const ForecastOptions& o) {
+  const double start = forecast_start(model, o).time;
+  if (!a.given("--until"))
+    throw_usage({"odecast forecast", "neither --until nor --at", "an end time",
+                 fmt::format("Give --until T, later than the start at t = {}.", start)});
+  return regular_times(start, a.number("--until"),
+                       a.given("--step") ? a.number("--step") : model.step);
+}
+
+nlohmann::ordered_json forecast_json(const Forecast& f, const ForecastOptions& options) {
+  nlohmann::ordered_json first;
+  if (!f.blow_up_times.empty()) first = *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
+  return {{"status", f.status == ForecastStatus::complete ? "complete" : "too_few"},
+          {"reason", f.reason},
+          {"draws", f.draws},
+          {"kept", f.kept},
+          {"discarded", f.discarded},
+          {"discard_probability", f.discard_probability},
+          {"integrated", f.integrated},
+          {"first_blow_up", first},
+          {"level", f.level},
+          {"seconds", f.seconds},
+          {"seed", options.seed}};
+}
+
+namespace {
 
 /// The trajectory of a file that belongs to the forecast: the one asked for; by default the one that the
 /// model continues, where the file has it.
@@ -78,10 +140,7 @@ std::string trajectory_of(const Arguments& a, const Dataset& file, const Model& 
 /// The future of the model's measured inputs: of --drive, or of the file with the times or the truth where it has them.
 std::optional<InputSignal> input_signal(const Arguments& a, const Model& model) {
   const int count = model.inputs.measured();
-  if (count == 0) {
-    needs(a, {"--drive"}, false, "a model with inputs (fit --inputs)");
-    return std::nullopt;
-  }
+  if (count == 0) return std::nullopt;
   const std::vector<std::string> names(model.inputs.names.begin(), model.inputs.names.begin() + count);
   for (const char* option : {"--drive", "--at", "--truth"}) {
     if (!a.given(option)) continue;
@@ -113,22 +172,13 @@ std::optional<InputSignal> input_signal(const Arguments& a, const Model& model) 
 
 /// Output times: those of a file, or an even grid.
 std::vector<double> output_times(const Arguments& a, const Model& model, const ForecastOptions& o) {
+  if (!a.given("--at")) return even_times(a, model, o);
   const double start = forecast_start(model, o).time;
-  if (a.given("--at")) {
-    if (a.given("--until") || a.given("--step"))
-      throw_usage({"option --at", "--until or --step beside it", "one way to give the times",
-                   "Remove the others."});
-    std::vector<double> times;
-    const Dataset file = read_observations(a.text("--at"), reading(a));
-    for (const double t : find_trajectory(file, trajectory_of(a, file, model)).times)
-      if (t > start) times.push_back(t);
-    return times;
-  }
-  if (!a.given("--until"))
-    throw_usage({"odecast forecast", "neither --until nor --at", "an end time",
-                 fmt::format("Give --until T, later than the start at t = {}.", start)});
-  return regular_times(start, a.number("--until"),
-                       a.given("--step") ? a.number("--step") : model.step);
+  std::vector<double> times;
+  const Dataset file = read_observations(a.text("--at"), reading(a));
+  for (const double t : find_trajectory(file, trajectory_of(a, file, model)).times)
+    if (t > start) times.push_back(t);
+  return times;
 }
 
 int run_single(const Arguments& a, const Model& model, const ForecastOptions& o) {
@@ -158,7 +208,6 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
 }
 
 int run(const Arguments& a) {
-  ForecastOptions options = read_options(a);
   const std::string input = a.positional(0), output = a.text("--output");
   const std::string report = a.text("--report");
   check_output(output, {input, a.text("--at"), a.text("--truth")});
@@ -166,9 +215,8 @@ int run(const Arguments& a) {
     check_two_outputs("--output", output, "--report", report);
     check_output(report, {input, a.text("--at"), a.text("--truth")});
   }
-  needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "--report");
-  needs(a, {"--report"}, a.text("--field") == "draws", "--field draws");
   const Model model = load_model(input);
+  ForecastOptions options = forecast_options(a, model);
   ForecastPageContent content;
   if (a.given("--report")) {
     options.samples = kPageSamples;
@@ -183,33 +231,6 @@ int run(const Arguments& a) {
   }
   options.times = output_times(a, model, options);
   options.inputs = input_signal(a, model);
-  const bool map = model.kind == ModelKind::map;
-  needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"}, !map,
-        "a model of du/dt, not a map");
-  options.calibrated = !a.given("--raw");
-  needs(a, {"--raw"}, model.calibration.has_value(), "a model with a calibration (odecast calibrate)");
-  needs(a, {"--noise"}, a.given("--observations"), "--observations");
-  if (a.given("--observations")) {
-    if (!a.given("--noise") && model.noise.size() == 0)
-      throw_usage({"option --observations", "a model that does not know the noise", "--noise",
-                   "Give the standard deviation of an observation: --noise S, one or one per variable."});
-    options.noise = a.given("--noise") ? to_vector(a.numbers("--noise")) : model.noise;
-    if (options.noise->size() == 1) options.noise = Vector::Constant(model.dimension(), (*options.noise)[0]);
-  }
-  const bool fixed = options.solver.method != Method::rk45;
-  needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
-  needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
-  needs(a, {"--observations"}, a.text("--field") == "draws", "--field draws");
-  needs(a, {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort", "--duplicates", "--sample-step",
-            "--trajectory"},
-        a.given("--at") || a.given("--truth") || a.given("--drive"), "--at, --truth or --drive");
-  const bool enumerated = options.masks == MaskSource::enumerated;
-  needs(a, {"--draws", "--seed"}, !enumerated, "--masks sampled");
-  needs(a, {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
-            "--init-sd", "--attempts", "--seed"},
-        a.text("--field") == "draws", "--field draws");
-  if (fixed)
-    options.solver.fixed_step = a.given("--fixed-step") ? a.number("--fixed-step") : model.step;
   if (a.text("--field") != "draws") return run_single(a, model, options);
 
   Forecast f;
@@ -225,24 +246,12 @@ int run(const Arguments& a) {
   if (with_page) write_file(report, page);
 
   const bool complete = f.status == ForecastStatus::complete;
+  const bool enumerated = options.masks == MaskSource::enumerated;
   const double first_blow_up =
       f.blow_up_times.empty() ? 0
                               : *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
   if (a.json()) {
-    nlohmann::ordered_json j = {
-        {"status", complete ? "complete" : "too_few"},
-        {"reason", f.reason},
-        {"draws", f.draws},
-        {"kept", f.kept},
-        {"discarded", f.discarded},
-        {"discard_probability", f.discard_probability},
-        {"integrated", f.integrated},
-        {"first_blow_up",
-         f.blow_up_times.empty() ? nlohmann::ordered_json(nullptr)
-                                 : nlohmann::ordered_json(first_blow_up)},
-        {"level", f.level},
-        {"seconds", f.seconds},
-        {"seed", options.seed}};
+    nlohmann::ordered_json j = forecast_json(f, options);
     if (usable) j["output"] = output;
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
@@ -266,7 +275,7 @@ int run(const Arguments& a) {
   return kDone;
 }
 
-std::vector<Option> forecast_options() {
+std::vector<Option> option_list() {
   const auto& s = kDefaults.solver;
   return {
       {"--init", "A,B,…", "start (default: the last observation)", ""},
@@ -309,7 +318,7 @@ std::vector<Option> forecast_options() {
 }  // namespace
 
 Command forecast_command() {
-  std::vector<Option> options = forecast_options();
+  std::vector<Option> options = option_list();
   for (Option& o : reading_options())
     if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
   return {

@@ -40,7 +40,9 @@ std::string table(const Scores& s) {
   return s.trajectory.empty() ? text : text + " of trajectory '" + s.trajectory + "'";
 }
 
-int run(const Arguments& a) {
+}  // namespace
+
+ScoreOptions score_options(const Arguments& a) {
   ScoreOptions options;
   options.band = a.text("--band") == "quantiles"  ? ScoredBand::quantiles
                  : a.text("--band") == "observed" ? ScoredBand::observed
@@ -52,31 +54,38 @@ int run(const Arguments& a) {
     const auto exponent = find_system(a.text("--system")).lyapunov;
     if (exponent && *exponent > 0) options.lyapunov = *exponent;
   }
+  return options;
+}
+
+nlohmann::ordered_json score_json(const Scores& s) {
+  using Json = nlohmann::ordered_json;
+  return Json{{"coverage", row_json(s, s.coverage)},
+              {"width", row_json(s, s.width)},
+              {"crps", row_json(s, s.crps)},
+              {"rmse", row_json(s, s.rmse)},
+              {"nrmse", row_json(s, s.nrmse)},
+              {"vpt",
+               {{"time", s.vpt_time},
+                {"lyapunov_times", s.vpt_lyapunov_times ? Json(*s.vpt_lyapunov_times) : Json(nullptr)},
+                {"threshold", s.vpt_threshold}}},
+              {"level", s.level},
+              {"band", band_name(s.band)},
+              {"trajectory", s.trajectory},
+              {"points", s.points},
+              {"from", s.from},
+              {"until", s.until}};
+}
+
+namespace {
+
+int run(const Arguments& a) {
+  const ScoreOptions options = score_options(a);
   const Forecast forecast = read_forecast(a.positional(0));
   const Scores s = score(forecast, read_observations(a.positional(1), reading(a)), options);
-  if (a.json()) {
-    using Json = nlohmann::ordered_json;
-    fmt::print("{}\n",
-               Json{{"coverage", row_json(s, s.coverage)},
-                    {"width", row_json(s, s.width)},
-                    {"crps", row_json(s, s.crps)},
-                    {"rmse", row_json(s, s.rmse)},
-                    {"nrmse", row_json(s, s.nrmse)},
-                    {"vpt",
-                     {{"time", s.vpt_time},
-                      {"lyapunov_times",
-                       s.vpt_lyapunov_times ? Json(*s.vpt_lyapunov_times) : Json(nullptr)},
-                      {"threshold", s.vpt_threshold}}},
-                    {"level", s.level},
-                    {"band", band_name(s.band)},
-                    {"trajectory", s.trajectory},
-                    {"points", s.points},
-                    {"from", s.from},
-                    {"until", s.until}}
-                   .dump(2));
-  } else {
+  if (a.json())
+    fmt::print("{}\n", score_json(s).dump(2));
+  else
     say(a, table(s));
-  }
   return kDone;
 }
 

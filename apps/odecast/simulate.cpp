@@ -42,10 +42,15 @@ CertifiedSolution iterate_certified(const System& system, const Vector& start, c
   return result;
 }
 
-int run(const Arguments& a) {
-  const System system = find_system(
-      a.positional(0), a.given("--size") ? static_cast<int>(a.whole("--size", 4, 10000)) : 0,
-      parameters(a));
+System system_of(const Arguments& a) {
+  return find_system(a.positional(0), a.given("--size") ? static_cast<int>(a.whole("--size", 4, 10000)) : 0,
+                     parameters(a));
+}
+
+}  // namespace
+
+Simulation simulate(const Arguments& a, const Observer& observer) {
+  const System system = system_of(a);
   const Vector start = a.given("--init") ? to_vector(a.numbers("--init")) : system.start;
   if (start.size() != system.start.size())
     throw_usage({"option --init", fmt::format("{} values", start.size()),
@@ -58,8 +63,6 @@ int run(const Arguments& a) {
   const double noise = a.number("--noise");
   if (noise < 0)
     throw_usage({"option --noise", a.text("--noise"), "a number >= 0", "0.01 means one per cent."});
-  const std::string output = a.text("--output");
-  if (!output.empty()) check_output(output, {});
 
   CertifiedSolution truth;
   if (system.map) {
@@ -69,7 +72,6 @@ int run(const Arguments& a) {
                    "Leave it out for a row per iteration."});
     truth = iterate_certified(system, start, times);
   } else {
-    const Observer observer = progress(a);
     // Two integrations, each from 0 to the end; time going back means the second has begun.
     double run = 0, last = 0;
     const VectorField watched(system.field.dimension(),
@@ -81,50 +83,74 @@ int run(const Arguments& a) {
                               });
     truth = solve_certified(watched, 0, start, times);
   }
-  if (truth.solution.status != SolveStatus::finished) {
-    complain(fmt::format("{} from this start {} at t = {:.6g}: nothing was written. Choose another "
-                        "--init or an earlier --until.",
-                        system.name, status_name(truth.solution.status), truth.solution.reached));
-    return kNotTrusted;
-  }
-  Dataset data{system.variables, {{"", times, truth.solution.states}}};
+  Simulation result;
+  result.status = truth.solution.status;
+  result.reached = truth.solution.reached;
+  result.certified_until = truth.certified_until;
+  if (result.status != SolveStatus::finished) return result;
+  Dataset& data = result.data;
+  data = {system.variables, {{"", times, truth.solution.states}}};
   if (system.drive) {
     data.inputs = system.inputs;
     Matrix& inputs = data.trajectories[0].inputs;
     inputs.resize(static_cast<Eigen::Index>(times.size()), static_cast<Eigen::Index>(system.inputs.size()));
     for (std::size_t i = 0; i < times.size(); ++i) system.drive(times[i], inputs.row(static_cast<Eigen::Index>(i)).data());
   }
-  const bool certified = truth.certified_until >= times.back();
-  if (!certified) data.certified_until = truth.certified_until;
-  Vector sd = Vector::Zero(data.dimension());
+  if (truth.certified_until < times.back()) data.certified_until = truth.certified_until;
+  result.noise = Vector::Zero(data.dimension());
   if (noise > 0) {
-    sd = noise_level(data, noise, a.text("--noise-of") == "rms" ? NoiseOf::rms : NoiseOf::sd);
-    add_noise(data, sd, a.seed());
+    result.noise = noise_level(data, noise, a.text("--noise-of") == "rms" ? NoiseOf::rms : NoiseOf::sd);
+    add_noise(data, result.noise, a.seed());
   }
+  return result;
+}
+
+std::string simulate_complaint(const Arguments& a, const Simulation& simulation) {
+  return fmt::format("{} from this start {} at t = {:.6g}: nothing was written. Choose another "
+                     "--init or an earlier --until.",
+                     system_of(a).name, status_name(simulation.status), simulation.reached);
+}
+
+namespace {
+
+int run(const Arguments& a) {
+  const std::string output = a.text("--output");
+  if (!output.empty()) check_output(output, {});
+  Simulation made;
+  {
+    const Observer observer = progress(a);
+    made = simulate(a, observer);
+  }
+  if (made.status != SolveStatus::finished) {
+    complain(simulate_complaint(a, made));
+    return kNotTrusted;
+  }
+  const Dataset& data = made.data;
   if (!output.empty())
     write_observations(output, data);
   else if (!a.json())
     fmt::print("{}", format_csv(data));
 
   if (a.json()) {
+    const System system = system_of(a);
     nlohmann::ordered_json j = {
         {"system", system.name},
         {"variables", system.variables},
         {"rows", data.rows()},
-        {"until", times.back()},
-        {"certified_until", truth.certified_until},
-        {"noise_sd", std::vector<double>(sd.begin(), sd.end())},
+        {"until", data.trajectories[0].times.back()},
+        {"certified_until", made.certified_until},
+        {"noise_sd", std::vector<double>(made.noise.begin(), made.noise.end())},
         {"lyapunov", system.lyapunov ? nlohmann::ordered_json(*system.lyapunov) : nullptr}};
     if (!output.empty()) j["output"] = output;
     fmt::print("{}\n", j.dump(2));
   } else if (!output.empty()) {
-    say(a, fmt::format("{}: {} rows, t = 0 … {}, written to {}", system.name, data.rows(),
-                       times.back(), output));
+    say(a, fmt::format("{}: {} rows, t = 0 … {}, written to {}", system_of(a).name, data.rows(),
+                       data.trajectories[0].times.back(), output));
   }
-  if (!certified)
+  if (data.certified_until)
     warn(a, fmt::format("the solution is certified until t = {} only; later rows depend on "
                         "round-off and cannot be used as truth",
-                        truth.certified_until));
+                        made.certified_until));
   return kDone;
 }
 

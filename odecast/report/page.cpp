@@ -402,6 +402,12 @@ Cell number_cell(double value, int digits) {
 
 std::string page_library_version() { return std::string(page_assets().library_version); }
 
+std::string render_equations(const EquationList& equations) {
+  Writer w;
+  write(w, equations);
+  return w.body;
+}
+
 std::string render_page(const Page& page, const PageOptions& options) {
   Writer w = written(page, false);
   if (w.figure_bytes > options.figure_budget) w = written(page, true);

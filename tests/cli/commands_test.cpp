@@ -150,11 +150,11 @@ const std::vector<Helped> kHelp = {
     {"evaluate",
      {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
       {"--threads", "all"}},
-     {"--observations", "--noise", "--system"}},
+     {"--observations", "--noise", "--lyapunov", "--system"}},
     {"calibrate",
      {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
       {"--threads", "all"}},
-     {"--observations", "--noise", "--system", "--output"}},
+     {"--observations", "--noise", "--lyapunov", "--system", "--output"}},
     {"systems", {}, {}}};
 
 TEST_F(CommandsTest, HelpTellsEveryDefault) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+
+#include "odecast/posterior/dropout_posterior.hpp"
+#include "python/bindings/data.hpp"
+
+namespace odecast::python {
+
+/// A fitted model, and what only the fit knows of it.
+struct FittedModel {
+  explicit FittedModel(Model given) : model(std::move(given)), posterior(model.network) {}
+
+  Model model;
+  DropoutPosterior posterior;
+  std::string summary;  ///< what fit --json prints; empty for a model from a file
+};
+using ModelPointer = std::shared_ptr<FittedModel>;
+
+/// The values that an option needs are given, one per argument of the function. Throws Error (usage).
+void check_arguments(const Model& model, long given, const char* option);
+
+}  // namespace odecast::python

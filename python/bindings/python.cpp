@@ -1,0 +1,126 @@
+#include "python/bindings/python.hpp"
+
+#include <algorithm>
+#include <csignal>
+
+#include "odecast/core/numbers.hpp"
+
+namespace odecast::python {
+
+Doubles::Doubles(nb::handle object) {
+  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) throw nb::python_error();
+  const std::string_view format = view_.format ? view_.format : "";
+  if (view_.itemsize != 8 || (format != "d" && format != "<d" && format != "=d" && format != "@d")) {
+    PyBuffer_Release(&view_);
+    PyErr_SetString(PyExc_TypeError, "expected C-contiguous float64 numbers");
+    throw nb::python_error();
+  }
+}
+
+Doubles::~Doubles() {
+  if (!view_.obj) return;
+  nb::gil_scoped_acquire lock;
+  PyBuffer_Release(&view_);
+}
+
+namespace {
+
+NewArray filled_by(nb::object array) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) throw nb::python_error();
+  NewArray result{std::move(array), static_cast<double*>(view.buf)};
+  PyBuffer_Release(&view);  // the array stays where it is
+  return result;
+}
+
+/// numpy.empty, looked up once.
+nb::handle numpy_empty() {
+  static PyObject* const function = nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
+  return function;
+}
+
+std::string word(nb::handle value) {
+  if (nb::isinstance<nb::str>(value) || PyBool_Check(value.ptr())) return nb::cast<std::string>(nb::str(value));
+  if (PyFloat_Check(value.ptr())) return format_number(PyFloat_AsDouble(value.ptr()));
+  std::string list;
+  if (nb::isinstance<nb::dict>(value)) {
+    for (const auto [key, part] : nb::cast<nb::dict>(value))
+      list += (list.empty() ? "" : ",") + word(key) + "=" + word(part);
+    return list;
+  }
+  if (PySequence_Check(value.ptr())) {
+    if (const nb::object parts = nb::steal(PySequence_List(value.ptr())); parts.is_valid()) {
+      bool first = true;
+      for (const nb::handle part : parts) {
+        list += (first ? "" : ",") + word(part);
+        first = false;
+      }
+      return list;
+    }
+    PyErr_Clear();  // an array without dimensions
+  }
+  if (const nb::object whole = nb::steal(PyNumber_Index(value.ptr())); whole.is_valid())
+    return nb::cast<std::string>(nb::str(whole));
+  PyErr_Clear();
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (!PyErr_Occurred()) return format_number(number);
+  PyErr_Clear();
+  return nb::cast<std::string>(nb::str(value));
+}
+
+}  // namespace
+
+NewArray new_array(long size) { return filled_by(nb::object(numpy_empty()(size))); }
+NewArray new_array(long rows, long columns) { return filled_by(nb::object(numpy_empty()(nb::make_tuple(rows, columns)))); }
+
+nb::object to_array(std::span<const double> values) {
+  NewArray result = new_array(static_cast<long>(values.size()));
+  std::copy(values.begin(), values.end(), result.data);
+  return result.array;
+}
+
+nb::object to_array(const Matrix& matrix) {
+  NewArray result = new_array(matrix.rows(), matrix.cols());
+  std::copy_n(matrix.data(), matrix.size(), result.data);
+  return result.array;
+}
+
+cli::Arguments words(const cli::Command& command, const std::string& positional, nb::dict keywords) {
+  std::vector<std::string> options;
+  for (const auto [key, value] : keywords) {
+    std::string name = nb::cast<std::string>(key);
+    if (name.ends_with('_')) name.pop_back();
+    std::replace(name.begin(), name.end(), '_', '-');
+    name = "--" + name;
+    if (value.is_none()) continue;
+    const bool is_switch = std::any_of(command.options.begin(), command.options.end(), [&](const cli::Option& o) {
+      return o.name == name && o.value.empty();
+    });
+    if (!is_switch)
+      options.push_back(name + "=" + word(value));
+    else if (nb::cast<bool>(nb::bool_(value)))
+      options.push_back(name);
+  }
+  options.push_back("--");
+  for (const auto& p : command.positionals) options.push_back(p.required ? positional : "");
+  return cli::Arguments(command, options);
+}
+
+void Watch::operator()(std::string_view what, double fraction) {
+  const auto now = Clock::now();
+  if (now - checked_ < std::chrono::milliseconds(20)) return;
+  checked_ = now;
+  nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw Interrupted(SIGINT);
+  if (!progress_ || fraction < 0 || now - told_ < std::chrono::milliseconds(100)) return;
+  told_ = now;
+  try {
+    const nb::handle progress(progress_);
+    progress(nb::str(what.data(), what.size()), fraction);
+  } catch (nb::python_error& raised) {
+    raised.restore();
+    throw Interrupted(SIGINT);
+  }
+}
+
+}  // namespace odecast::python

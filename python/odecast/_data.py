@@ -1,0 +1,299 @@
+"""Observations: from files, arrays and data frames, and made from known systems."""
+
+from __future__ import annotations
+
+import html
+import io
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._options import FILES, READING, check, document, table
+from ._progress import watched
+
+_FIT = table("fit", set())
+_READ = {name: _FIT[name] for name in READING}
+_SIMULATE = table("simulate", FILES)
+_SPLIT = table("split", FILES | {"train", "test"} | {o.replace("_", "-") for o in READING})
+
+
+class Trajectory(NamedTuple):
+    """One run of a system: its id, times, states and inputs, a row per time.
+
+    >>> import odecast
+    >>> odecast.simulate("SprottB", until=1, step=0.5)[0].states.shape
+    (3, 3)
+    """
+
+    id: str
+    times: np.ndarray
+    states: np.ndarray
+    inputs: np.ndarray
+
+
+def contiguous(array) -> np.ndarray:
+    """The array itself where it is C-contiguous float64, else a copy that is. What is masked becomes NaN."""
+    if isinstance(array, np.ma.MaskedArray):
+        array = array.astype(np.float64).filled(np.nan)
+    try:
+        return np.asarray(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"data: found {type(array).__name__} ({error}), expected numbers. "
+                         "Give arrays of one shape each, a list of arrays for several trajectories.") from None
+
+
+def is_path(source) -> bool:
+    return isinstance(source, (str, os.PathLike))
+
+
+def is_frame(source) -> bool:
+    return hasattr(source, "columns") and hasattr(source, "to_numpy")
+
+
+def _array_list(arrays) -> list | None:
+    """A list of trajectories, where that is what it is."""
+    if isinstance(arrays, (list, tuple)) and arrays and all(hasattr(a, "__array__") and np.ndim(a) > 0 for a in arrays):
+        return [contiguous(a) for a in arrays]
+    return None
+
+
+class Data:
+    """Observations of a system: one or several trajectories. Made by :func:`read` and :func:`simulate`.
+
+    >>> import odecast, numpy as np
+    >>> t = np.linspace(0, 6, 601)
+    >>> data = odecast.read(t, np.column_stack([np.cos(t), -np.sin(t)]), variables=["x", "v"])
+    >>> data
+    <odecast.Data: 601 rows of x, v>
+    >>> data[0].times[-1]
+    6.0
+    """
+
+    def __init__(self, core):
+        self._core = core
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of the variables."""
+        return self._core.variables
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of what drives the system."""
+        return self._core.inputs
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in all trajectories."""
+        return self._core.rows
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the trajectories; empty text where there is only one."""
+        return self._core.ids
+
+    @property
+    def certified_until(self) -> float | None:
+        """Of simulated data: the time after which they are not the true solution any more."""
+        return self._core.certified_until
+
+    def __len__(self) -> int:
+        return len(self._core.ids)
+
+    def __getitem__(self, which) -> Trajectory:
+        """The trajectory with that number or id; its arrays are copies."""
+        k = self._core.find(which) if isinstance(which, str) else range(len(self))[which]
+        return Trajectory(self._core.ids[k], self._core.times(k), self._core.states(k), self._core.input_values(k))
+
+    def split(self, **options) -> tuple[Data, Data]:
+        """The early part of every trajectory and the late part, to fit and to test.
+
+        %OPTIONS%
+
+        >>> import odecast
+        >>> train, test = odecast.simulate("SprottB", until=10, step=0.1).split(holdout=0.2)
+        >>> train.rows, test.rows
+        (81, 20)
+        """
+        check("split", _SPLIT, options)
+        early, late = self._core.split(options)
+        return Data(early), Data(late)
+
+    def save(self, path) -> None:
+        """Writes CSV, or NumPy arrays where the name ends in .npy or .npz.
+
+        >>> import odecast, tempfile, os
+        >>> data = odecast.simulate("SprottB", until=1, step=0.5)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     data.save(os.path.join(place, "data.csv"))
+        ...     odecast.read(os.path.join(place, "data.csv")).rows
+        3
+        """
+        self._core.write(os.fspath(path))
+
+    def to_dataframe(self):
+        """A pandas DataFrame: time, variables, inputs, and the trajectory's id where there are several.
+
+        >>> import odecast
+        >>> odecast.simulate("SprottB", until=1, step=0.5).to_dataframe().columns.tolist()
+        ['t', 'x', 'y', 'z']
+        """
+        import pandas
+
+        frames = []
+        for run in self:
+            frame = pandas.DataFrame({self._core.time_name: run.times})
+            if len(self) > 1:
+                frame.insert(0, "trajectory", run.id)
+            frame[self.variables] = run.states
+            if run.inputs.size:
+                frame[self.inputs[: run.inputs.shape[1]]] = run.inputs
+            frames.append(frame)
+        return pandas.concat(frames, ignore_index=True)
+
+    def inspect(self) -> dict:
+        """What one pass over the rows tells: sampling, gaps, range, mean, spread and noise of every variable.
+
+        >>> import odecast
+        >>> facts = odecast.simulate("SprottB", until=10, step=0.01).inspect()
+        >>> facts["rows"], facts["even"], facts["gaps"]
+        (1001, True, 0)
+        """
+        return self._core.inspect()
+
+    def __repr__(self) -> str:
+        several = f" in {len(self)} trajectories" if len(self) > 1 else ""
+        driven = f", driven by {', '.join(self.inputs)}" if self.inputs else ""
+        return f"<odecast.Data: {self.rows} rows{several} of {', '.join(self.variables)}{driven}>"
+
+    def _repr_html_(self) -> str:
+        facts = self.inspect()
+        lines = "".join(
+            f"<tr><th>{html.escape(name)}</th>"
+            + "".join(f"<td>{facts[key][i]:.4g}</td>" for key in ("smallest", "mean", "largest", "sd", "noise")) + "</tr>"
+            for i, name in enumerate(self.variables))
+        return (f"<p>{html.escape(repr(self)[1:-1])}, t = {facts['first_time']:.6g} … {facts['last_time']:.6g}, "
+                f"step {facts['step']:.4g}{', ' + str(facts['gaps']) + ' gaps' if facts['gaps'] else ''}</p>"
+                "<table><tr><th></th><th>smallest</th><th>mean</th><th>largest</th><th>sd</th><th>noise</th></tr>"
+                f"{lines}</table>{self._core.svg()}")
+
+
+@document(_READ)
+def read(source, states=None, drive=None, **options) -> Data:
+    """Observations from files, arrays or a data frame.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        CSV in any dialect, .npy or .npz, gzipped or not; several files are several trajectories.
+    source : pandas.DataFrame
+        A column of times (``t`` or ``time``, or the index), one per variable, and perhaps ``trajectory``.
+    source, states : arrays
+        Times, and a row of variables for each. Lists of arrays are several trajectories; one array of times serves
+        all. A number instead of times is their spacing. C-contiguous float64 arrays are not copied: they must not
+        change while the data are in use.
+    source : array
+        Rows whose first column is the time, or without times where ``sample_step`` is given; trajectories × rows ×
+        columns for several trajectories.
+    drive : array, or a list of them
+        Beside arrays of states: the inputs that drive the system, named by ``inputs``.
+
+    %OPTIONS%
+
+    >>> import odecast, numpy as np
+    >>> t = np.linspace(0, 10, 1001)
+    >>> odecast.read(t, np.column_stack([np.sin(t), np.cos(t)]), variables=["x", "y"])
+    <odecast.Data: 1001 rows of x, y>
+    >>> odecast.read([t, t], [np.sin(t), np.cos(t)])
+    <odecast.Data: 2002 rows in 2 trajectories of x1>
+    """
+    check("read", _READ, options)
+    if states is None and drive is None:
+        if is_path(source):
+            return Data(_core.read_files([os.fspath(source)], options))
+        if isinstance(source, (list, tuple)) and source and all(is_path(s) for s in source):
+            return Data(_core.read_files([os.fspath(s) for s in source], options))
+        if is_frame(source):
+            return Data(_core.read_bytes(_frame_bytes(source), "DataFrame", options))
+        arrays = _array_list(source) or [contiguous(source)]
+        return Data(_core.from_arrays(None, arrays, None, options, "data"))
+    if states is None:
+        raise TypeError("read() with drive needs states")
+    if is_frame(states):
+        options.setdefault("variables", [str(c) for c in states.columns])
+        states = states.to_numpy()
+    arrays = _array_list(states) or [contiguous(states)]
+    if isinstance(source, (int, float)):
+        times = None
+        options["sample_step"] = source
+    else:
+        times = _array_list(source) or [contiguous(source)]
+        if len(times) == 1:
+            times *= len(arrays)
+        if len(times) != len(arrays):
+            raise ValueError(f"data: found {len(times)} arrays of times and {len(arrays)} of states, expected as many. "
+                             "Give each trajectory its times.")
+    if drive is not None:
+        drive = _array_list(drive) or [contiguous(drive)]
+        if len(drive) != len(arrays):
+            raise ValueError(f"data: found {len(drive)} arrays of inputs and {len(arrays)} of states, expected as many. "
+                             "Give each trajectory its inputs.")
+    return Data(_core.from_arrays(times, arrays, drive, options, "data"))
+
+
+def _frame_bytes(frame) -> bytes:
+    """The columns as an .npz archive, which C++ reads with all its checks."""
+    import zipfile
+
+    if frame.index.name is not None:
+        frame = frame.reset_index()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in frame.columns:
+            column = frame[name].to_numpy()
+            if column.dtype.kind not in "biuf":
+                try:
+                    column = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+                except (TypeError, ValueError):
+                    column = column.astype(str)
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(column), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def as_data(source, **options) -> Data:
+    """Whatever read() takes as one argument, or a pair (t, u)."""
+    if isinstance(source, Data):
+        given = [name for name, value in options.items() if value is not None]
+        if given:
+            raise ValueError(f"option --{given[0].replace('_', '-')}: found it beside data that are read already, "
+                             "expected it where they are read. Give it to odecast.read.")
+        return source
+    if isinstance(source, tuple) and len(source) in (2, 3) and not all(is_path(s) for s in source):
+        return read(*source, **options)
+    return read(source, **options)
+
+
+@document(_SIMULATE)
+def simulate(system: str, *, progress=None, **options) -> Data:
+    """Data from a known system, integrated at two tight tolerances; until when the two agree is certified.
+
+    Parameters
+    ----------
+    system : str
+        Its name in the catalogue, in any case, such as ``"Lorenz"``.
+
+    %OPTIONS%
+
+    >>> import odecast
+    >>> odecast.simulate("Lorenz", until=1, step=0.01, set={"rho": 24})
+    <odecast.Data: 101 rows of x, y, z>
+    """
+    check("simulate", _SIMULATE, options)
+    with watched(progress) as bar:
+        return Data(_core.simulate(system, options, bar))
+
+
+Data.split = document(_SPLIT)(Data.split)

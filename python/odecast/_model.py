@@ -1,0 +1,289 @@
+"""Models: fitted, saved, loaded, asked."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import warnings
+
+import numpy as np
+
+from . import _core
+from ._data import Data, as_data, contiguous, is_frame, is_path, read
+from ._options import FILES, READING, check, document, table
+from ._progress import watched
+
+_FIT = table("fit", FILES)
+_FORECAST = table("forecast", FILES | {"field"} | {o.replace("_", "-") for o in READING})
+_FORECAST = {**_FORECAST, "field": table("forecast", set())["field"]}
+
+
+class NotTrusted(UserWarning):
+    """A result that is there but not to be trusted: training that did not converge, too few trajectories.
+
+    >>> import odecast
+    >>> issubclass(odecast.NotTrusted, UserWarning)
+    True
+    """
+
+
+def spelled_call(function: str, positional: list, options: dict) -> str:
+    """The call as text, for the page's "how this was made"."""
+
+    def short(value):
+        text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+        return text if len(text) < 80 else "…"
+
+    parts = [short(p) for p in positional] + [f"{k}={short(v)}" for k, v in options.items() if v is not None]
+    return f"{function}({', '.join(parts)})"
+
+
+@document(_FIT)
+def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
+    """Learns a model from observations.
+
+    Parameters
+    ----------
+    data : Data, or what :func:`read` takes
+        A pair ``(t, u)`` are times and states.
+    report : path
+        Also write a page about the fit: one HTML file that opens anywhere.
+    title : str
+        Of that page.
+    progress : bool or callable
+        A bar (tqdm's, where installed) after a second; by default where somebody looks. A callable gets what is being
+        done and the fraction done; what it raises stops the fit.
+
+    %OPTIONS%
+
+    >>> import odecast
+    >>> data = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002)
+    >>> model = odecast.fit(data, dropout=0, derivative="central4")
+    >>> print(model.equations())
+    dx/dt = 1.00 y z
+    dy/dt = 1.00 x - 1.00 y
+    dz/dt = 1.00 - 1.00 x y
+    """
+    check("fit", _FIT, options)
+    reading = {name: options.pop(name) for name in READING if name in options}
+    data = as_data(data, **reading)
+    if data.inputs:
+        options = {**options, "inputs": data.inputs}
+        # The time among the inputs is known by the name it was read with.
+        if data._core.time_input not in ("", "t", "time", "T", "Time"):
+            options["time"] = data._core.time_input
+    call = spelled_call("odecast.fit", [], {"data": data._core.name, **options})
+    keywords = dict(options)
+    if report is not None:
+        report = keywords["report"] = os.fspath(report)
+        keywords["title"] = title
+    with watched(progress) as bar:
+        result = _core.fit(data._core, keywords, report, bar, call)
+    if result.complaint:
+        if result.model is None:
+            raise RuntimeError(result.complaint)
+        warnings.warn(result.complaint.replace("the model was written, but do not trust it", "do not trust the model"),
+                      NotTrusted, stacklevel=2)
+    return Model(result.model)
+
+
+def load(path) -> Model:
+    """A model from the file that :meth:`Model.save` or ``odecast fit`` wrote.
+
+    >>> import odecast, tempfile, os
+    >>> model = odecast.fit(odecast.simulate("SprottB", until=2))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     model.save(os.path.join(place, "model.json"))
+    ...     odecast.load(os.path.join(place, "model.json")).equations() == model.equations()
+    True
+    """
+    return Model(_core.load(os.fspath(path)))
+
+
+class Model:
+    """A fitted model of du/dt = f(u), or of the next state of a map. Made by :func:`fit` and :func:`load`.
+
+    >>> import odecast
+    >>> odecast.fit(odecast.simulate("SprottB", until=2))
+    <odecast.Model of x, y, z: 2000 rows, converged>
+    """
+
+    def __init__(self, core):
+        self._core = core
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of the variables."""
+        return self._core.variables
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of what drives the system."""
+        return self._core.inputs
+
+    @property
+    def kind(self) -> str:
+        """``"flow"`` for du/dt, ``"map"`` for the next state."""
+        return self._core.kind
+
+    @property
+    def last_time(self) -> float:
+        """Where the data end: forecasts without a start continue from here."""
+        return self._core.last_time
+
+    @property
+    def last_state(self) -> np.ndarray:
+        """The last observation."""
+        return self._core.last_state
+
+    @property
+    def step(self) -> float:
+        """Usual spacing of the data's rows."""
+        return self._core.step
+
+    @property
+    def summary(self) -> dict:
+        """What ``odecast fit --json`` prints; of a model from a file what that holds of it."""
+        return json.loads(self._core.summary) if self._core.summary else self._core.training
+
+    def predict(self, u, return_sd: bool = False):
+        """The right-hand side f(u), in the units of the data: its mean over the draws, and its spread.
+
+        Parameters
+        ----------
+        u : array
+            A state, behind it the inputs of a driven system; or a row for each of several.
+        return_sd : bool
+            Give the standard deviation over the draws too.
+
+        >>> import odecast
+        >>> data = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002)
+        >>> model = odecast.fit(data, dropout=0, derivative="central4")
+        >>> model.predict([1.0, 2.0, 3.0]).round(6)
+        array([ 6., -1., -1.])
+        """
+        if type(u) is not np.ndarray or u.dtype != np.float64 or not u.flags.c_contiguous:
+            u = contiguous(u)
+        return self._core.predict(u, return_sd)
+
+    def equations(self, format: str = "text", all: bool = False):
+        """The learnt equations: text, ``"latex"`` or ``"c"`` as text, ``"json"`` as dictionary with exact mean, standard
+        deviation and probability of every coefficient. Small terms are left out of text and LaTeX unless ``all``.
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=2))
+        >>> model.equations("json")["variables"]
+        ['x', 'y', 'z']
+        """
+        text = self._core.equations(format, all)
+        return json.loads(text) if format == "json" else text
+
+    def save(self, path) -> None:
+        """Writes the model as JSON, the same bytes as ``odecast fit`` does. See :func:`load` for an example.
+
+        >>> import odecast, tempfile, os
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=2))
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     model.save(os.path.join(place, "model.json"))
+        """
+        self._core.save(os.fspath(path))
+
+    def forecast(self, init=None, *, at=None, drive=None, samples: int = 5, progress=None, **options):
+        """Integrates many draws of the model forward: mean and band of every variable.
+
+        Parameters
+        ----------
+        init : array
+            The start; without it the forecast continues from the last observation.
+        at : array of times, Data or path
+            Output at these times instead of ``until`` and ``step``.
+        drive : Data, pair (times, values), DataFrame or path
+            The future of the inputs of a driven system; by default that of ``at``, where it has them.
+        samples : int
+            How many trajectories the result carries whole, at most 1000.
+        progress : bool or callable
+            As for :func:`fit`.
+
+        %OPTIONS%
+
+        With ``field="mean"`` or ``"point"`` the result is one trajectory, a :class:`Data`.
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
+        >>> fc = model.forecast([-1, -1, -1], until=1, step=0.1, draws=100, masks="sampled")
+        >>> fc
+        <odecast.Forecast of x, y, z: t = 0 … 1, 100 of 100 draws kept>
+        """
+        from ._forecast import finish
+
+        check("forecast", _FORECAST, options)
+        keywords = dict(options)
+        call = spelled_call("model.forecast", [] if init is None else [init], options)
+        if init is not None:
+            keywords["init"] = contiguous(init)
+        if at is not None:
+            keywords["at"] = "times"
+            if is_path(at) or is_frame(at):
+                at = read(at)
+            if isinstance(at, Data):
+                run = at[self._trajectory_of(at, options)]
+                if drive is None and self._measured() and at.inputs:
+                    drive = (run.times, run.inputs)
+                at = run.times
+            at = contiguous(at)
+        if drive is not None:
+            keywords["drive"] = "inputs"
+            drive = self._signal(drive, options)
+        elif at is None:
+            keywords.pop("trajectory", None)
+        if options.get("field") in ("mean", "point"):
+            with watched(progress) as bar:
+                one = _core.forecast_single(self._core, keywords, at, drive, bar)
+            if one.complaint:
+                warnings.warn(one.complaint, NotTrusted, stacklevel=2)
+            return Data(one.data)
+        with watched(progress) as bar:
+            return finish(_core.forecast_model(self._core, keywords, at, drive, samples, bar, call))
+
+    def _measured(self) -> list[str]:
+        return self._core.measured_inputs
+
+    def _trajectory_of(self, data: Data, options: dict) -> str:
+        """The one asked for; by default the one that the model continues, else the last."""
+        wanted = options.get("trajectory")
+        if wanted is None:
+            wanted = self._core.last_trajectory if self._core.last_trajectory in data.ids else ""
+        return wanted
+
+    def _signal(self, drive, options):
+        names = self._measured()
+        if is_path(drive) or is_frame(drive):
+            drive = read(drive, variables=names[:1], inputs=names[1:] or None)
+            run = drive[self._trajectory_of(drive, options)]
+            return run.times, np.ascontiguousarray(np.hstack([run.states, run.inputs]))
+        if isinstance(drive, Data):
+            run = drive[self._trajectory_of(drive, options)]
+            return run.times, run.inputs
+        times, values = drive
+        return contiguous(times), contiguous(values)
+
+    def __reduce__(self):
+        return _from_text, (self._core.to_text(),)
+
+    def __repr__(self) -> str:
+        training = self._core.training
+        return f"<odecast.Model of {', '.join(self.variables)}: {training['rows']} rows, {training['status']}>"
+
+    def _repr_html_(self) -> str:
+        head = f"<p>{html.escape(repr(self)[1:-1])}</p>"
+        if not self._core.polynomial:
+            return head + "<p>A general network: no equations.</p>"
+        return head + self._core.equations_html()
+
+
+def _from_text(text: str) -> Model:
+    return Model(_core.model_from_text(text))
+
+
+Model.forecast = document(_FORECAST)(Model.forecast)

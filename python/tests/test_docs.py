@@ -1,0 +1,102 @@
+"""What is written about the package is true: docstrings, stubs, README, examples."""
+
+import doctest
+import importlib
+import inspect
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import odecast
+from conftest import ROOT
+
+MODULES = ["odecast", "odecast._data", "odecast._forecast", "odecast._model", "odecast._regressor"]
+EXAMPLES = sorted((ROOT / "examples/python").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    for needed in ("pandas", "xarray", "matplotlib", "sklearn"):
+        pytest.importorskip(needed)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    failed, tried = doctest.testmod(importlib.import_module(name), optionflags=flags)
+    assert failed == 0 and tried > 0
+
+
+def public():
+    for name in odecast.__all__:
+        thing = getattr(odecast, name)
+        yield name, thing
+        if inspect.isclass(thing):
+            for member, value in vars(thing).items():
+                if not member.startswith("_") and inspect.isfunction(value):
+                    yield f"{name}.{member}", value
+
+
+def test_every_public_thing_has_an_example():
+    pytest.importorskip("sklearn")
+    assert [name for name, thing in public() if ">>>" not in (thing.__doc__ or "")] == []
+
+
+def test_signatures_show_the_command_lines_defaults():
+    parameters = inspect.signature(odecast.fit).parameters
+    assert parameters["degree"].default == 2 and parameters["derivative"].default == "forward"
+    assert parameters["hidden"].default == "auto" and parameters["rescale"].default is False
+    assert inspect.signature(odecast.Model.forecast).parameters["draws"].default == 1000
+    assert "dropout : R, default 0.25" in odecast.fit.__doc__
+
+
+def test_stubs_are_those_of_the_functions():
+    sys.path.insert(0, str(ROOT / "python"))
+    import make_stubs
+
+    written = pathlib.Path(odecast.__file__).with_name("__init__.pyi").read_text()
+    assert written == make_stubs.stubs(), "run python/make_stubs.py"
+    assert pathlib.Path(odecast.__file__).with_name("py.typed").exists()
+
+
+def test_type_checkers_read_the_stubs(tmp_path):
+    pytest.importorskip("mypy")
+    (tmp_path / "use.py").write_text(
+        "import odecast\nm = odecast.fit('a.csv', degree=2)\nx = m.forecast(until=3, draws=5)\nreveal_type(m.predict([1.0]))\n")
+    (tmp_path / "misuse.py").write_text("import odecast\nodecast.fit('a.csv', degre=2)\n")
+    check = [sys.executable, "-m", "mypy", "--no-incremental"]
+    good = subprocess.run([*check, tmp_path / "use.py"], capture_output=True, text=True, check=False)
+    assert good.returncode == 0, good.stdout
+    bad = subprocess.run([*check, tmp_path / "misuse.py"], capture_output=True, text=True, check=False)
+    assert "degre" in bad.stdout and bad.returncode == 1
+
+
+def blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(), re.S)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_documents(page, tmp_path, monkeypatch, program):
+    """The Python blocks of a page, one after the other, beside the files that the README's commands make."""
+    pytest.importorskip("matplotlib").use("Agg")
+    for needed in ("pandas", "xarray", "sklearn"):
+        pytest.importorskip(needed)
+    monkeypatch.chdir(tmp_path)
+    odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002).save("train.csv")
+    odecast.simulate("SprottB", init=[-1, -1, -1], until=10, step=0.02).save("test.csv")
+    space = {}
+    found = blocks(ROOT / page)
+    assert found
+    for block in found:
+        exec(compile(block, page, "exec"), space)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
+def test_examples(example, tmp_path):
+    pytest.importorskip("matplotlib")
+    needed = re.findall(r"^# needs: (\w+)", example.read_text(), re.M)
+    for package in needed:
+        pytest.importorskip(package)
+    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env={**os.environ, "MPLBACKEND": "Agg"})
+    assert done.returncode == 0, done.stderr

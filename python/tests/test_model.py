@@ -1,0 +1,65 @@
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import odecast
+
+
+def test_the_equations_of_a_linear_system(spiral):
+    t, u, A = spiral
+    model = odecast.fit((t, u), degree=1, dropout=0, derivative="central8")
+    assert np.allclose(model.predict(u), u @ A.T, atol=1e-9)
+    assert model.predict(u[0]).shape == (2,)
+    for wrong in ([1.0], [[1.0, 2.0, 3.0]], 1.0):
+        with pytest.raises(ValueError, match=r"option --at: found \d values, expected 2 \(x1, x2\)"):
+            model.predict(wrong)
+
+
+def test_predict_takes_any_numbers(model):
+    u = np.array([[1, 2, 3], [4, 5, 6]])
+    expected = model.predict(u.astype(float))
+    np.testing.assert_array_equal(model.predict(u), expected)
+    np.testing.assert_array_equal(model.predict(u.tolist()), expected)
+    np.testing.assert_array_equal(model.predict(np.asfortranarray(u, dtype=float)), expected)
+    np.testing.assert_array_equal(model.predict(u[1]), expected[1])
+
+
+def test_pickles_are_the_model(model):
+    assert pickle.loads(pickle.dumps(model))._core.to_text() == model._core.to_text()
+
+
+def test_eight_threads_fit_as_one_does(train):
+    seeds = range(8)
+    serial = [odecast.fit(train, seed=s, dropout=0.1)._core.to_text() for s in seeds]
+    with ThreadPoolExecutor(8) as pool:
+        parallel = list(pool.map(lambda s: odecast.fit(train, seed=s, dropout=0.1)._core.to_text(), seeds))
+    assert parallel == serial
+
+
+def test_eight_threads_forecast_as_one_does(model):
+    serial = [model.forecast([-1, -1, -1], until=2, step=0.1, draws=100, seed=s).mean for s in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        parallel = list(pool.map(
+            lambda s: model.forecast([-1, -1, -1], until=2, step=0.1, draws=100, seed=s).mean, range(8)))
+    np.testing.assert_array_equal(parallel, serial)
+
+
+def test_what_a_notebook_shows(model, train):
+    page = model._repr_html_()
+    assert "<math" in page and "±" in page
+    assert "no equations" in odecast.fit(train, layers=[4], batches=1)._repr_html_()
+
+
+def test_pages(train, test, model, tmp_path):
+    odecast.fit(train, report=tmp_path / "fit.html", title="Sprott & B")
+    page = (tmp_path / "fit.html").read_text()
+    assert "Sprott &amp; B" in page and "odecast.fit(" in page
+    fc = model.forecast([-1, -1, -1], until=10, step=0.02, draws=100)
+    fc.report(tmp_path / "forecast.html", truth=test, system="SprottB", title="Held out")
+    page = (tmp_path / "forecast.html").read_text()
+    assert "Held out" in page and "model.forecast([-1, -1, -1], until=10, step=0.02, draws=100)" in page
+    assert "Truth" in page and "coverage" in page
+    with pytest.raises(OSError, match="nowhere"):
+        fc.report(tmp_path / "nowhere" / "page.html")
