@@ -101,6 +101,8 @@ int run(const Arguments& a) {
   const std::string input = a.positional(0), output = a.text("--output");
   check_output(output, {input, a.text("--at")});
   const Model model = load_model(input);
+  if (!a.given("--rtol")) options.solver.rtol = default_solver(model).rtol;
+  if (!a.given("--atol")) options.solver.atol = default_solver(model).atol;
   options.times = output_times(a, model, options);
   const bool fixed = options.solver.method != Method::rk45;
   needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
@@ -194,7 +196,7 @@ Command forecast_command() {
           {"--mask-change", "WHEN", "one mask per trajectory, or a fresh one at every step or\ncall (their spread shrinks with the step)", "never", 0, {"never", "step", "call"}},
           {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
           {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
-          {"--rtol", "E", "relative tolerance of rk45", fmt::format("{}", s.rtol)},
+          {"--rtol", "E", "relative tolerance of rk45 (finer by default for a trajectory\nposterior, whose band may be narrow)", fmt::format("{}", s.rtol)},
           {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
           {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
           {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kDefaults.bound_factor)},

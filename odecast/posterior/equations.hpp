@@ -23,6 +23,7 @@ struct Equation {
 /// mean = B2 [constant term] + q Σ c_j, variance = q r Σ c_j², and the coefficient is zero only when
 /// every unit with a share is dropped (shares of independent real weights do not cancel), so
 /// P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes.
+/// For the trajectory posterior: moments over its mixture, and the weight of the sets with that term.
 /// Throws Error (usage) when the network is not a polynomial kernel.
 std::vector<Equation> equations(const Model& model);
 
