@@ -1,5 +1,6 @@
-// What the trajectory posterior measures to, one row per claim: fresh noise draws each time, with their
-// seeds in the output. odecast_trajectory [--draws N] [--seed S] [ROW …]; without a row, all of them.
+// What the trajectory posterior measures to, one row per claim: fresh noise draws each time, with
+// their seeds in the output. odecast_trajectory [--draws N] [--seed S] [ROW …]; without a row, all
+// of them.
 
 #include <fmt/format.h>
 
@@ -38,7 +39,13 @@ struct Truth {
 
 Truth lorenz() {
   return {find_system("Lorenz"),
-          {{0, {1, 0, 0}}, {0, {0, 1, 0}}, {1, {1, 0, 0}}, {1, {0, 1, 0}}, {1, {1, 0, 1}}, {2, {0, 0, 1}}, {2, {1, 1, 0}}},
+          {{0, {1, 0, 0}},
+           {0, {0, 1, 0}},
+           {1, {1, 0, 0}},
+           {1, {0, 1, 0}},
+           {1, {1, 0, 1}},
+           {2, {0, 0, 1}},
+           {2, {1, 1, 0}}},
           {-10, 10, 28, -1, -1, -8.0 / 3, 1}};
 }
 
@@ -78,10 +85,10 @@ double quantile(std::vector<double> x, double p) {
 /// What one fit says of the truth.
 struct Outcome {
   bool exact_support = false;
-  double error = 0;          ///< |coefficients - truth| / |truth|
+  double error = 0;  ///< |coefficients - truth| / |truth|
   double largest_error = 0;
-  std::vector<double> z;     ///< of the true terms that are there
-  double seconds = 0;        ///< of one processor
+  std::vector<double> z;  ///< of the true terms that are there
+  double seconds = 0;     ///< of one processor
 };
 
 Outcome judge(const Model& model, const Truth& truth) {
@@ -111,7 +118,8 @@ Outcome judge(const Model& model, const Truth& truth) {
       ++there;
       bool known = false;
       for (const auto& term : truth.terms)
-        known = known || (e.variable == model.variables[static_cast<std::size_t>(term.equation)] && t.powers == term.powers);
+        known = known || (e.variable == model.variables[static_cast<std::size_t>(term.equation)] &&
+                          t.powers == term.powers);
       if (known) continue;
       off += t.mean * t.mean;
       o.largest_error = std::max(o.largest_error, std::abs(t.mean));
@@ -126,7 +134,8 @@ struct Fitted {
   Outcome outcome;
 };
 
-Fitted fit_one(const Dataset& data, const Truth& truth, int degree, bool known_terms = false, bool robust = false) {
+Fitted fit_one(const Dataset& data, const Truth& truth, int degree, bool known_terms = false,
+               bool robust = false) {
   FitOptions options;
   options.posterior = PosteriorKind::trajectory;
   options.degree = degree;
@@ -145,8 +154,8 @@ struct Cover {
   double cover = 0, width = 0;
 };
 
-Cover band(const Model& model, std::optional<Vector> init, const Dataset& truth, double from, double until,
-           std::uint64_t seed, int draws = 500) {
+Cover band(const Model& model, std::optional<Vector> init, const Dataset& truth, double from,
+           double until, std::uint64_t seed, int draws = 500) {
   ForecastOptions o;
   o.init = init;
   o.draws = draws;
@@ -183,7 +192,8 @@ Cover band(const Model& model, std::optional<Vector> init, const Dataset& truth,
   return c;
 }
 
-/// First time at which the error of the most probable field's path, over the truth's sd, passes 0.4.
+/// First time at which the error of the most probable field's path, over the truth's sd, passes
+/// 0.4.
 double valid_time(const Model& model, const Vector& init, const Dataset& truth) {
   ForecastOptions o;
   o.init = init;
@@ -193,8 +203,10 @@ double valid_time(const Model& model, const Vector& init, const Dataset& truth) 
   const auto path = single_trajectory(model, SingleField::point, o);
   const Spread s = spread(truth);
   for (long k = 1; k < path.states.rows(); ++k) {
-    const Vector e = (path.states.row(k) - truth.trajectories[0].states.row(k)).transpose().cwiseQuotient(s.sd);
-    if (!(std::sqrt(e.squaredNorm() / static_cast<double>(e.size())) <= 0.4)) return path.times[static_cast<std::size_t>(k)];
+    const Vector e =
+        (path.states.row(k) - truth.trajectories[0].states.row(k)).transpose().cwiseQuotient(s.sd);
+    if (!(std::sqrt(e.squaredNorm() / static_cast<double>(e.size())) <= 0.4))
+      return path.times[static_cast<std::size_t>(k)];
   }
   return path.times.back();
 }
@@ -211,13 +223,15 @@ double sd_of(const std::vector<double>& x) {
   return std::sqrt(sum / static_cast<double>(x.size() - 1));
 }
 double share(const std::vector<double>& z) {
-  return static_cast<double>(std::count_if(z.begin(), z.end(), [](double x) { return std::abs(x) < 1.959964; })) /
+  return static_cast<double>(
+             std::count_if(z.begin(), z.end(), [](double x) { return std::abs(x) < 1.959964; })) /
          static_cast<double>(z.size());
 }
 
 const Vector kLorenzStart = Eigen::Vector3d(-8, 7, 27);
 
-void support_row(const Settings& s, double T, double dt, double noise, int degree, const char* target) {
+void support_row(const Settings& s, double T, double dt, double noise, int degree,
+                 const char* target) {
   const Truth truth = lorenz();
   const Dataset whole = orbit(truth.system, kLorenzStart, 10, dt);
   const Vector sd = noise_level(whole, noise, NoiseOf::rms);
@@ -232,9 +246,12 @@ void support_row(const Settings& s, double T, double dt, double noise, int degre
     errors.push_back(o.error);
     seconds.push_back(o.seconds);
   }
-  fmt::print("Lorenz T={} dt={} noise {} % degree {}: exact support {:.3f}, error median {:.5f} q90 {:.5f}, {:.3f} s; "
-             "target {} (n={}, seeds {}…)\n", T, dt, 100 * noise, degree, static_cast<double>(right) / s.draws,
-             median(errors), quantile(errors, 0.9), median(seconds), target, s.draws, s.seed);
+  fmt::print(
+      "Lorenz T={} dt={} noise {} % degree {}: exact support {:.3f}, error median {:.5f} q90 "
+      "{:.5f}, {:.3f} s; "
+      "target {} (n={}, seeds {}…)\n",
+      T, dt, 100 * noise, degree, static_cast<double>(right) / s.draws, median(errors),
+      quantile(errors, 0.9), median(seconds), target, s.draws, s.seed);
 }
 
 void sprott_row(const Settings& s, double step, double noise, const char* target) {
@@ -259,10 +276,13 @@ void sprott_row(const Settings& s, double step, double noise, const char* target
     cover_last.push_back(band(f.model, {}, whole, 10, 20, seed).cover);
     valid.push_back(0.21 * valid_time(f.model, -Vector::Ones(3), known));
   }
-  fmt::print("Sprott B h={} noise {} %: support {:.2f}, error {:.5f}; known start cover {:.3f} (se {:.3f}) width {:.4f} "
-             "valid {:.1f}; continued cover {:.3f} (se {:.3f}); {:.3f} s; target {} (n={}, seeds {}…)\n",
-             step, 100 * noise, static_cast<double>(right) / s.draws, median(errors), mean_of(cover),
-             sd_of(cover) / std::sqrt(s.draws), median(width), median(valid), mean_of(cover_last), sd_of(cover_last) / std::sqrt(s.draws), median(seconds), target, s.draws, s.seed);
+  fmt::print(
+      "Sprott B h={} noise {} %: support {:.2f}, error {:.5f}; known start cover {:.3f} (se "
+      "{:.3f}) width {:.4f} "
+      "valid {:.1f}; continued cover {:.3f} (se {:.3f}); {:.3f} s; target {} (n={}, seeds {}…)\n",
+      step, 100 * noise, static_cast<double>(right) / s.draws, median(errors), mean_of(cover),
+      sd_of(cover) / std::sqrt(s.draws), median(width), median(valid), mean_of(cover_last),
+      sd_of(cover_last) / std::sqrt(s.draws), median(seconds), target, s.draws, s.seed);
 }
 
 void clean_row(double step) {
@@ -270,9 +290,11 @@ void clean_row(double step) {
   const Dataset clean = orbit(truth.system, Vector::Ones(3), 10, step);
   const Dataset known = orbit(truth.system, -Vector::Ones(3), 160, 0.02);
   const Fitted f = fit_one(clean, truth, 2);
-  fmt::print("Sprott B h={} clean: support {}, largest error {:.2e}, valid {:.1f} Lyapunov times, {:.3f} s; target 1e-12, 27\n",
-             step, f.outcome.exact_support, f.outcome.largest_error,
-             0.21 * valid_time(f.model, -Vector::Ones(3), known), f.outcome.seconds);
+  fmt::print(
+      "Sprott B h={} clean: support {}, largest error {:.2e}, valid {:.1f} Lyapunov times, {:.3f} "
+      "s; target 1e-12, 27\n",
+      step, f.outcome.exact_support, f.outcome.largest_error,
+      0.21 * valid_time(f.model, -Vector::Ones(3), known), f.outcome.seconds);
 }
 
 void calibration_row(const Settings& s, double T, double noise) {
@@ -292,14 +314,19 @@ void calibration_row(const Settings& s, double T, double noise) {
     }
     // Squared distance of the last state in its own covariance: chi-square with 3 degrees.
     const Moments last = trajectory_posterior(f.model).last_state();
-    const Vector off = f.model.scaling.to_model(clean.trajectories[0].states.bottomRows(1).transpose()) - last.mean;
+    const Vector off =
+        f.model.scaling.to_model(clean.trajectories[0].states.bottomRows(1).transpose()) -
+        last.mean;
     mahalanobis.push_back(off.dot(Eigen::LDLT<Eigen::MatrixXd>(last.covariance).solve(off)));
   }
   double low = 1e9, high = 0;
   for (const auto& one : z) low = std::min(low, sd_of(one)), high = std::max(high, sd_of(one));
-  fmt::print("Lorenz T={} noise {} % right terms: 95 % intervals cover {:.3f}, sd of z {:.3f} (terms {:.2f} to {:.2f}); "
-             "last state's squared distance {:.2f} (3 expected); target .94–.96, .95–1.05 (n={}, seeds {}…)\n",
-             T, 100 * noise, share(all), sd_of(all), low, high, mean_of(mahalanobis), s.draws, s.seed);
+  fmt::print(
+      "Lorenz T={} noise {} % right terms: 95 % intervals cover {:.3f}, sd of z {:.3f} (terms "
+      "{:.2f} to {:.2f}); "
+      "last state's squared distance {:.2f} (3 expected); target .94–.96, .95–1.05 (n={}, seeds "
+      "{}…)\n",
+      T, 100 * noise, share(all), sd_of(all), low, high, mean_of(mahalanobis), s.draws, s.seed);
 }
 
 void doubt_row(const Settings& s, double T, double noise) {
@@ -316,11 +343,15 @@ void doubt_row(const Settings& s, double T, double noise) {
     near.push_back(band(f.model, {}, whole, T - 0.01, T + 1, seed).cover);
     far.push_back(band(f.model, {}, whole, T - 0.01, T + 5, seed).cover);
   }
-  fmt::print("Lorenz T={} noise {} % continued: cover to +1 {:.3f}, to +5 {:.3f} (se {:.3f}); target .92–.98 (n={}, seeds {}…)\n",
-             T, 100 * noise, mean_of(near), mean_of(far), sd_of(far) / std::sqrt(s.draws), s.draws, s.seed);
+  fmt::print(
+      "Lorenz T={} noise {} % continued: cover to +1 {:.3f}, to +5 {:.3f} (se {:.3f}); target "
+      ".92–.98 (n={}, seeds {}…)\n",
+      T, 100 * noise, mean_of(near), mean_of(far), sd_of(far) / std::sqrt(s.draws), s.draws,
+      s.seed);
 }
 
-/// Uneven times, 30 % of the values missing, 5 % of the rest off by ten sd; beside as many clean values.
+/// Uneven times, 30 % of the values missing, 5 % of the rest off by ten sd; beside as many clean
+/// values.
 void rough_row(const Settings& s) {
   const Truth truth = lorenz();
   std::vector<double> rough, plain, cover, z;
@@ -333,8 +364,9 @@ void rough_row(const Settings& s) {
     const auto rows = static_cast<long>(times.size());
     std::vector<double> ahead = times;
     for (int j = 1; j <= 100; ++j) ahead.push_back(times.back() + 0.01 * j);
-    Dataset whole{truth.system.variables,
-                  {{"", ahead, solve_certified(truth.system.field, 0, kLorenzStart, ahead).solution.states}}};
+    Dataset whole{
+        truth.system.variables,
+        {{"", ahead, solve_certified(truth.system.field, 0, kLorenzStart, ahead).solution.states}}};
     Dataset data = first_rows(whole, rows);
     const Vector sd = noise_level(data, 0.02, NoiseOf::rms);
     add_noise(data, sd, seed);
@@ -342,7 +374,8 @@ void rough_row(const Settings& s) {
     double values = 0;
     for (long r = 0; r < u.rows(); ++r)
       for (long i = 0; i < 3; ++i) {
-        const double missing = stream.uniform(), outlier = stream.uniform(), side = stream.uniform();
+        const double missing = stream.uniform(), outlier = stream.uniform(),
+                     side = stream.uniform();
         if (outlier < 0.05) u(r, i) += (side < 0.5 ? -10 : 10) * sd[i];
         if (missing < 0.3) u(r, i) = NAN;
         values += missing >= 0.3;
@@ -351,15 +384,20 @@ void rough_row(const Settings& s) {
     rough.push_back(f.outcome.error);
     right += f.outcome.exact_support;
     z.insert(z.end(), f.outcome.z.begin(), f.outcome.z.end());
-    cover.push_back(band(f.model, {}, whole, data.trajectories[0].times.back(), ahead.back(), seed).cover);
+    cover.push_back(
+        band(f.model, {}, whole, data.trajectories[0].times.back(), ahead.back(), seed).cover);
     // The same span with as many values, even times, nothing wrong with them.
     Dataset even = orbit(truth.system, kLorenzStart, 10, 10 / (values / 3));
     add_noise(even, sd, seed);
     plain.push_back(fit_one(even, truth, 2).outcome.error);
   }
-  fmt::print("Lorenz uneven times, 30 % missing, 5 % outliers of ten sd, noise 2 %: exact support {:.2f}, error median {:.5f}, clean {:.5f}, ratio {:.2f}, sd of z {:.2f}; "
-             "cover to +1 {:.3f} (se {:.3f}); target ratio 2.5, .90–.98 (n={}, seeds {}…)\n", static_cast<double>(right) / s.draws,
-             median(rough), median(plain), median(rough) / median(plain), sd_of(z), mean_of(cover), sd_of(cover) / std::sqrt(s.draws), s.draws, s.seed);
+  fmt::print(
+      "Lorenz uneven times, 30 % missing, 5 % outliers of ten sd, noise 2 %: exact support {:.2f}, "
+      "error median {:.5f}, clean {:.5f}, ratio {:.2f}, sd of z {:.2f}; "
+      "cover to +1 {:.3f} (se {:.3f}); target ratio 2.5, .90–.98 (n={}, seeds {}…)\n",
+      static_cast<double>(right) / s.draws, median(rough), median(plain),
+      median(rough) / median(plain), sd_of(z), mean_of(cover), sd_of(cover) / std::sqrt(s.draws),
+      s.draws, s.seed);
 }
 
 void other_row(const Settings& s, const char* name, int degree, double noise) {
@@ -375,8 +413,10 @@ void other_row(const Settings& s, const char* name, int degree, double noise) {
     options.degree = degree;
     const double begin = cpu_seconds();
     const Fit f = fit(data, options, ignore_progress);
-    fmt::print("{} degree {} noise {} % seed {}: {} ({:.3f} s, misfit {})\n{}", name, degree, 100 * noise, s.seed + static_cast<std::uint64_t>(k),
-               f.summary.reason, cpu_seconds() - begin, f.model.trajectory->misfit, format_equations(f.model, EquationFormat::text));
+    fmt::print("{} degree {} noise {} % seed {}: {} ({:.3f} s, misfit {})\n{}", name, degree,
+               100 * noise, s.seed + static_cast<std::uint64_t>(k), f.summary.reason,
+               cpu_seconds() - begin, f.model.trajectory->misfit,
+               format_equations(f.model, EquationFormat::text));
   }
 }
 
@@ -426,7 +466,8 @@ int run(int argc, char** argv) {
   for (const std::string& word : wanted)
     if (std::none_of(rows.begin(), rows.end(), [&](const Row& r) { return word == r.name; })) {
       const auto colon = word.find(':');
-      other_row(s, word.substr(0, colon).c_str(), 3, colon == word.npos ? 0.05 : std::atof(word.c_str() + colon + 1));
+      other_row(s, word.substr(0, colon).c_str(), 3,
+                colon == word.npos ? 0.05 : std::atof(word.c_str() + colon + 1));
       ++known;
     }
   return known > 0 ? 0 : 2;

@@ -38,6 +38,15 @@ std::vector<Phase> read_schedule(const Arguments& a) {
 
 FitOptions read_options(const Arguments& a) {
   FitOptions o;
+  o.posterior = a.text("--posterior") == "trajectory" ? PosteriorKind::trajectory : PosteriorKind::dropout;
+  const bool trajectory = o.posterior == PosteriorKind::trajectory;
+  needs(a, {"--noise", "--robust"}, trajectory, "--posterior trajectory");
+  needs(a, {"--hidden", "--dropout", "--rescale", "--scale", "--derivative", "--noise-factor", "--noise-order",
+            "--layers", "--activation", "--trainer", "--starts", "--max-iterations", "--batches", "--schedule",
+            "--noise-samples", "--masks", "--mask-per"},
+        !trajectory, "--posterior dropout");
+  if (a.given("--noise")) o.trajectory.noise = to_vector(a.numbers("--noise"));
+  o.trajectory.robust = a.given("--robust");
   o.degree = static_cast<int>(a.whole("--degree", 1, 20));
   o.hidden = a.text("--hidden") == "auto" ? 0 : static_cast<int>(a.whole("--hidden", 1, 100000));
   o.dropout = a.number("--dropout");
@@ -88,8 +97,11 @@ int run(const Arguments& a) {
     // A file is gone through row by row; a pipe can be read only once.
     if (trains_exactly(options) && std::filesystem::is_regular_file(input, ignored))
       result = fit_exact(source_of_file(input, columns(a)), options, observer);
-    else
-      result = fit(read_csv(input, columns(a)), options, observer);
+    else {
+      CsvOptions csv = columns(a);
+      csv.missing = options.posterior == PosteriorKind::trajectory;
+      result = fit(read_csv(input, csv), options, observer);
+    }
   }
   const FitSummary& summary = result.summary;
   const bool good = summary.usable;
@@ -113,6 +125,14 @@ int run(const Arguments& a) {
         j["minima"].push_back({{"objective", m.objective}, {"starts", m.count}});
       j["seeds"] = summary.seeds;
     }
+    if (const auto& part = result.model.trajectory) {
+      j["noise"] = std::vector<double>(part->noise.begin(), part->noise.end());
+      j["noise_ratio"] = part->noise_ratio;
+      j["autocorrelation"] = part->autocorrelation;
+      j["continuity"] = part->continuity;
+      j["misfit"] = part->misfit;
+      j["sets"] = part->members.size();
+    }
     if (good) j["output"] = output;
     fmt::print("{}\n", j.dump(2));
   } else if (good) {
@@ -124,6 +144,14 @@ int run(const Arguments& a) {
                          "averaged exactly).",
                          *record.objective));
       say(a, "\nMean field, with the standard deviation over the masks:");
+      say(a, format_equations(result.model, EquationFormat::text));
+    }
+    if (const auto& part = result.model.trajectory) {
+      std::string noise;
+      for (Eigen::Index i = 0; i < part->noise.size(); ++i)
+        noise += fmt::format("{}{} {:.3g}", i ? ", " : "", result.model.variables[static_cast<std::size_t>(i)], part->noise[i]);
+      say(a, fmt::format("Standard deviation of the noise: {} ({:.2f} times the smoother's).", noise, part->noise_ratio));
+      say(a, "\nMean field, with the standard deviation of the posterior:");
       say(a, format_equations(result.model, EquationFormat::text));
     }
     if (!result.model.last_trajectory.empty())
@@ -141,7 +169,10 @@ int run(const Arguments& a) {
 Command fit_command() {
   const auto& t = kDefaults.training;
   std::vector<Option> options = {
-      {"--degree", "P", "degree of the polynomial kernel", fmt::format("{}", kDefaults.degree)},
+      {"--posterior", "WHAT", "dropout: the paper's masks; trajectory: the likelihood of the\nobservations, sparse equations, spread from the data", "dropout", 0, {"dropout", "trajectory"}},
+      {"--noise", "A,B,…", "standard deviation of the observations, per variable (default:\nestimated; trajectory only)", ""},
+      {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
+      {"--degree", "P", "degree of the polynomial kernel, or of the candidate terms", fmt::format("{}", kDefaults.degree)},
       {"--hidden", "K", "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
       {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
@@ -169,6 +200,7 @@ Command fit_command() {
           "Learns du/dt = f(u) from observed trajectories: a Bayesian polynomial-kernel network with\n"
           "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
           "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
+          "odecast fit train.csv --posterior trajectory -o model.json\n"
           "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper",
           {{"DATA", "CSV with a header, a time column and one column per variable"}},
           with_common(std::move(options)),

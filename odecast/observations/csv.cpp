@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -250,6 +251,10 @@ class Parser {
     return false;
   }
 
+  static bool is_missing(std::string_view field) {
+    return field.empty() || field == "NA" || field == "NaN" || field == "nan";
+  }
+
   void slow_row(std::string_view text) {
     split_fields(text, fields_);
     if (fields_.size() != columns_.names.size())
@@ -260,6 +265,10 @@ class Parser {
       const auto field = unquoted(fields_[c]);
       if (c == columns_.id) id_ = field;
       if (!place_[c]) continue;
+      if (options_.missing && c != columns_.time && is_missing(field)) {
+        *place_[c] = std::numeric_limits<double>::quiet_NaN();
+        continue;
+      }
       const auto value = parse_number(field);
       if (!value || !std::isfinite(*value))
         throw_data({where() + ", column " + columns_.names[c],

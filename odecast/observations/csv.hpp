@@ -15,6 +15,9 @@ struct CsvOptions {
   std::string time = {};                    ///< default: `t` or `time`, any case
   std::string id = {};                      ///< default: `trajectory`, `series` or `id`, where present
   std::vector<std::string> variables = {};  ///< default: every other column
+  /// A field that is empty, NA or NaN is a value that was not observed, and read as NaN. For methods that
+  /// know what to do with it; otherwise it is refused.
+  bool missing = false;
 };
 
 /// Trajectories from a text table: a header line, then numbers separated by commas; lines that are

@@ -10,8 +10,8 @@ enum class FlowMethod {
 
 /// What the segment kernels see: plain numbers and pointers. Segments stand in blocks of eight, one
 /// per lane; lane l of slot k is at [k × 8 + l], variable i of it at [(k × variables + i) × 8 + l].
-/// Slot 0 is the observation at the segment's start, slot k > 0 an interval and the observation at its
-/// end. A lane whose segment has fewer slots goes on with intervals of length 0 and no weight.
+/// Slot 0 is the observation at the segment's start, slot k > 0 an interval and the observation at
+/// its end. A lane whose segment has fewer slots goes on with intervals of length 0 and no weight.
 struct SegmentJob {
   int variables, slots, blocks;
   FlowMethod method;
@@ -23,9 +23,9 @@ struct SegmentJob {
   int terms;
   const int *equation, *monomial;  ///< of each term
   const double* theta;
-  int slopes;                    ///< entries of the Jacobian: ∂f_row/∂u_column += value φ_m
-  const int *slope_place;        ///< row × variables + column
-  const int *slope_monomial;
+  int slopes;              ///< entries of the Jacobian: ∂f_row/∂u_column += value φ_m
+  const int* slope_place;  ///< row × variables + column
+  const int* slope_monomial;
   const double* slope_value;
 
   const int* substeps;        ///< block × slots
@@ -35,10 +35,10 @@ struct SegmentJob {
   const double* starts;       ///< block × variables × 8
 
   // Results by block; sums over a segment's observations, S = [∂u/∂start, ∂u/∂theta].
-  double* cost;   ///< block × 8: Σ |weighted residual|²
+  double* cost;     ///< block × 8: Σ |weighted residual|²
   double* squares;  ///< block × variables × 8: the same by variable
-  double* end;    ///< block × variables × 8: state at the end
-  double* path;   ///< block × slots × variables × 8: the state at every slot; or null
+  double* end;      ///< block × variables × 8: state at the end
+  double* path;     ///< block × slots × variables × 8: the state at every slot; or null
   // With sensitivities, C = variables + terms + 1 columns (start, theta, residual):
   double* state_rows;  ///< block × variables × C × 8: S_start' W [S, r]
   double* flow;        ///< block × variables × (variables + terms) × 8: S at the end
@@ -46,8 +46,8 @@ struct SegmentJob {
   double* work;        ///< segment_work_size() doubles, aligned to 64 bytes
 };
 
-constexpr int kHistory = 8;        ///< observations that are added to the normal matrix at once
-constexpr int kFlowStages = 12;    ///< of the longest method
+constexpr int kHistory = 8;      ///< observations that are added to the normal matrix at once
+constexpr int kFlowStages = 12;  ///< of the longest method
 
 constexpr long segment_work_size(int n, int terms, int monomials) {
   const long columns = n + terms + 1L;

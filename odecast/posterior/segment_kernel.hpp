@@ -1,8 +1,8 @@
 #pragma once
 
 // Eight segments side by side: the flow, its sensitivities, and the normal equations of their
-// observations. Compiled once per instruction set by segments_<isa>.cpp. See pack.hpp for the rules of
-// such sources.
+// observations. Compiled once per instruction set by segments_<isa>.cpp. See pack.hpp for the rules
+// of such sources.
 
 #include "odecast/core/pack.hpp"
 #include "odecast/posterior/segment_job.hpp"
@@ -34,8 +34,8 @@ struct Rk8 {
       {3.0 / 205, 0, 0, 0, 0, -6.0 / 41, -3.0 / 205, -3.0 / 41, 3.0 / 41, 6.0 / 41},
       {-1777.0 / 4100, 0, 0, -341.0 / 164, 4496.0 / 1025, -289.0 / 82, 2193.0 / 4100, 51.0 / 82,
        33.0 / 164, 12.0 / 41, 1}};
-  static constexpr double b[12] = {0, 0, 0, 0, 0, 34.0 / 105, 9.0 / 35, 9.0 / 35,
-                                   9.0 / 280, 9.0 / 280, 41.0 / 840, 41.0 / 840};
+  static constexpr double b[12] = {
+      0, 0, 0, 0, 0, 34.0 / 105, 9.0 / 35, 9.0 / 35, 9.0 / 280, 9.0 / 280, 41.0 / 840, 41.0 / 840};
 };
 
 /// N is the number of variables where it is known to the compiler, 0 otherwise.
@@ -82,13 +82,12 @@ struct Segments {
       f[job.equation[c]] = f[job.equation[c]] + Pack(job.theta[c]) * p[job.monomial[c]];
   }
 
-  /// One step of length h. With v' = J v + ∂f/∂θ along the same stages, S keeps the exact derivative
-  /// of the discrete flow.
+  /// One step of length h. With v' = J v + ∂f/∂θ along the same stages, S keeps the exact
+  /// derivative of the discrete flow.
   template <bool Sensitive>
   ODECAST_INLINE void step(const Pack& h) {
     for (int s = 0; s < kStages; ++s) {
-      for (int i = 0; i < n; ++i)
-        stage_u[i] = u[i] + h * combine(Method::a[s], s, slope + i, n);
+      for (int i = 0; i < n; ++i) stage_u[i] = u[i] + h * combine(Method::a[s], s, slope + i, n);
       Pack* p = phi + static_cast<long>(s) * job.monomials;
       evaluate(stage_u, slope + s * n, p);
       if constexpr (Sensitive) {
@@ -115,7 +114,8 @@ struct Segments {
 #pragma GCC unroll 16
       for (int s = 0; s < kStages; ++s) {
 #pragma GCC unroll 4
-        for (int i = 0; i < N; ++i) t[i] = s == 0 ? v[i] : v[i] + h * combine(Method::a[s], s, k + i, N);
+        for (int i = 0; i < N; ++i)
+          t[i] = s == 0 ? v[i] : v[i] + h * combine(Method::a[s], s, k + i, N);
         const Pack* J = jacobian + s * N * N;
 #pragma GCC unroll 4
         for (int i = 0; i < N; ++i) {
@@ -124,7 +124,8 @@ struct Segments {
           for (int j = 1; j < N; ++j) sum = sum + J[i * N + j] * t[j];
           k[s * N + i] = sum;
         }
-        if (force) k[s * N + equation] = k[s * N + equation] + force[static_cast<long>(s) * job.monomials];
+        if (force)
+          k[s * N + equation] = k[s * N + equation] + force[static_cast<long>(s) * job.monomials];
       }
 #pragma GCC unroll 4
       for (int i = 0; i < N; ++i) v[i] = v[i] + h * combine(Method::b, kStages, k + i, N);
@@ -138,14 +139,17 @@ struct Segments {
           for (int j = 1; j < n; ++j) sum = sum + J[i * n + j] * t[j];
           K[s * n + i] = sum;
         }
-        if (force) K[s * n + equation] = K[s * n + equation] + force[static_cast<long>(s) * job.monomials];
+        if (force)
+          K[s * n + equation] = K[s * n + equation] + force[static_cast<long>(s) * job.monomials];
       }
       for (int i = 0; i < n; ++i) v[i] = v[i] + h * combine(Method::b, kStages, K + i, n);
     }
   }
 
   /// Row a of the upper triangle of the normal matrix begins at column a.
-  ODECAST_INLINE Pack* row(int a) { return normal + static_cast<long>(a) * columns - a * (a - 1L) / 2 - a; }
+  ODECAST_INLINE Pack* row(int a) {
+    return normal + static_cast<long>(a) * columns - a * (a - 1L) / 2 - a;
+  }
 
   /// normal += history' history; history is column × rows. Two rows and two columns at a time.
   void flush(int rows) {
@@ -201,8 +205,7 @@ struct Segments {
     const Pack* observed = reinterpret_cast<const Pack*>(job.observed);
     const Pack* root_weight = reinterpret_cast<const Pack*>(job.root_weight);
     for (int block = 0; block < job.blocks; ++block) {
-      for (int i = 0; i < n; ++i)
-        u[i] = reinterpret_cast<const Pack*>(job.starts)[block * n + i];
+      for (int i = 0; i < n; ++i) u[i] = reinterpret_cast<const Pack*>(job.starts)[block * n + i];
       if constexpr (Sensitive) {
         for (int e = 0; e < columns * n; ++e) S[e] = 0.0;
         for (int i = 0; i < n; ++i) S[i * n + i] = 1.0;
@@ -229,7 +232,8 @@ struct Segments {
           squares[i] = squares[i] + r * r;
           if constexpr (Sensitive) {
             const int place = held * n + i, stride = n * kHistory;
-            for (int c = 0; c < columns - 1; ++c) history[static_cast<long>(c) * stride + place] = w * S[c * n + i];
+            for (int c = 0; c < columns - 1; ++c)
+              history[static_cast<long>(c) * stride + place] = w * S[c * n + i];
             history[static_cast<long>(columns - 1) * stride + place] = r;
           }
         }
@@ -241,13 +245,14 @@ struct Segments {
         }
       }
       reinterpret_cast<Pack*>(job.cost)[block] = cost;
-      for (int i = 0; i < n; ++i)
-        reinterpret_cast<Pack*>(job.end)[block * n + i] = u[i];
+      for (int i = 0; i < n; ++i) reinterpret_cast<Pack*>(job.end)[block * n + i] = u[i];
       if constexpr (Sensitive) {
-        Pack* out = reinterpret_cast<Pack*>(job.state_rows) + static_cast<long>(block) * n * columns;
+        Pack* out =
+            reinterpret_cast<Pack*>(job.state_rows) + static_cast<long>(block) * n * columns;
         for (int a = 0; a < n; ++a)
           for (int b = 0; b < columns; ++b) out[a * columns + b] = b < a ? row(b)[a] : row(a)[b];
-        Pack* flow = reinterpret_cast<Pack*>(job.flow) + static_cast<long>(block) * n * (columns - 1);
+        Pack* flow =
+            reinterpret_cast<Pack*>(job.flow) + static_cast<long>(block) * n * (columns - 1);
         for (int i = 0; i < n; ++i)
           for (int c = 0; c < columns - 1; ++c) flow[i * (columns - 1) + c] = S[c * n + i];
       }

@@ -84,15 +84,22 @@ void run(const SegmentJob& job) {
 
 Shooting::Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
                    int per_segment, Flow flow, int threads)
-    : runs_(std::move(runs)), basis_(std::move(basis)), flow_(flow), per_segment_(per_segment), threads_(threads),
+    : runs_(std::move(runs)),
+      basis_(std::move(basis)),
+      flow_(flow),
+      per_segment_(per_segment),
+      threads_(threads),
       noise_(Vector::Ones(basis_->variables())) {
   assert(per_segment >= 1);
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     const int rows = static_cast<int>(runs_[r].times.size());
     assert(rows >= 1);
-    const int pieces = std::max(1, static_cast<int>(std::lround(static_cast<double>(rows) / per_segment)));
+    const int pieces =
+        std::max(1, static_cast<int>(std::lround(static_cast<double>(rows) / per_segment)));
     for (int k = 0; k < pieces; ++k) {
-      const auto cut = [&](int i) { return static_cast<int>(static_cast<long>(rows) * i / pieces); };
+      const auto cut = [&](int i) {
+        return static_cast<int>(static_cast<long>(rows) * i / pieces);
+      };
       segments_.push_back({static_cast<int>(r), cut(k), cut(k + 1) - cut(k), k + 1 == pieces});
     }
   }
@@ -137,11 +144,13 @@ void Shooting::lay_out() {
         if (flow_.longest_step > 0)
           substeps_[index(slot)] = std::max(
               substeps_[index(slot)],
-              flow_.substeps * static_cast<int>(std::min(1e6, std::ceil(h / flow_.longest_step * (1 - 1e-9)))));
+              flow_.substeps *
+                  static_cast<int>(std::min(1e6, std::ceil(h / flow_.longest_step * (1 - 1e-9)))));
       }
       if (k < s.count)
         for (int i = 0; i < n; ++i)
-          if (data.weights(row, i) > 0) observed_[index((slot * n + i) * kLanes + l)] = data.values(row, i);
+          if (data.weights(row, i) > 0)
+            observed_[index((slot * n + i) * kLanes + l)] = data.values(row, i);
     }
   }
   lay_out_weights();
@@ -211,13 +220,35 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
     const AlignedDoubles work = aligned_doubles(index(segment_work_size(n, p, monomials)));
     if (sensitivities) theta_rows[at] = Matrix::Zero(p, columns);
     const long place = static_cast<long>(first) * slots_;
-    run({n, slots_, blocks, flow_.method, sensitivities, monomials, field.parent.data(),
-         field.variable.data(), p, field.equation.data(), field.monomial.data(), theta.data(),
-         static_cast<int>(field.slope_place.size()), field.slope_place.data(),
-         field.slope_monomial.data(), field.slope_value.data(), substeps_.data() + place,
-         length_.get() + place * kLanes, observed_.get() + place * n * kLanes,
-         root_weight_.get() + place * n * kLanes, packed.get() + static_cast<long>(first) * n * kLanes,
-         cost.get(), square.get(), end.get(), path ? path + place * n * kLanes : nullptr, state_rows.get(), flow.get(), theta_rows[at].data(), work.get()});
+    run({n,
+         slots_,
+         blocks,
+         flow_.method,
+         sensitivities,
+         monomials,
+         field.parent.data(),
+         field.variable.data(),
+         p,
+         field.equation.data(),
+         field.monomial.data(),
+         theta.data(),
+         static_cast<int>(field.slope_place.size()),
+         field.slope_place.data(),
+         field.slope_monomial.data(),
+         field.slope_value.data(),
+         substeps_.data() + place,
+         length_.get() + place * kLanes,
+         observed_.get() + place * n * kLanes,
+         root_weight_.get() + place * n * kLanes,
+         packed.get() + static_cast<long>(first) * n * kLanes,
+         cost.get(),
+         square.get(),
+         end.get(),
+         path ? path + place * n * kLanes : nullptr,
+         state_rows.get(),
+         flow.get(),
+         theta_rows[at].data(),
+         work.get()});
     for (int j = first * kLanes; j < std::min(segments(), (first + blocks) * kLanes); ++j) {
       const long block = j / kLanes - first, l = j % kLanes;
       costs[at] += cost[index(block * kLanes + l)];
@@ -259,8 +290,8 @@ std::vector<Matrix> Shooting::path(const Support& support, const Vector& theta,
   for (int j = 0; j < segments(); ++j)
     for (int k = 0; k < segment(j).count; ++k)
       for (int i = 0; i < n; ++i)
-        result[index(segment(j).run)](segment(j).first + k, i) =
-            states[index(((static_cast<long>(j / kLanes) * slots_ + k) * n + i) * kLanes + j % kLanes)];
+        result[index(segment(j).run)](segment(j).first + k, i) = states[index(
+            ((static_cast<long>(j / kLanes) * slots_ + k) * n + i) * kLanes + j % kLanes)];
   return result;
 }
 
@@ -300,8 +331,8 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
   s.E.resize(rows, p);
   s.D = Matrix::Zero(rows, p);
   s.G = Matrix::Zero(rows, n);
-  Matrix X(rows, p);       // H_ss E + H_sθ
-  Matrix rest(rows, 1);    // H_ss m - g_s
+  Matrix X(rows, p);     // H_ss E + H_sθ
+  Matrix rest(rows, 1);  // H_ss m - g_s
   Matrix information = Matrix::Zero(n, n);
   const Vector q2 = (q * shooting.noise()).cwiseAbs2();
   for (int j = 0; j < shooting.segments(); ++j) {
@@ -329,8 +360,8 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
     rest.middleRows(at, n) = Hss * s.m.middleRows(at, n) - gs;
     const Matrix AM = A * M;
     if (segment.last) {
-      s.ends.push_back({A * s.m.middleRows(at, n), A * s.E.middleRows(at, n) + P,
-                        AM * A.transpose()});
+      s.ends.push_back(
+          {A * s.m.middleRows(at, n), A * s.E.middleRows(at, n) + P, AM * A.transpose()});
       continue;
     }
     Matrix V = AM * A.transpose();
@@ -370,8 +401,7 @@ Matrix state_steps(const Shooting& shooting, const Sweep& s, const Vector& dthet
     const long at = static_cast<long>(j) * n;
     Vector ds = given.segment(at, n);
     if (!shooting.segment(j).last)
-      ds += s.G.middleRows(at, n) *
-            (steps.row(j + 1).transpose() - expected.segment(at + n, n));
+      ds += s.G.middleRows(at, n) * (steps.row(j + 1).transpose() - expected.segment(at + n, n));
     steps.row(j) = ds.transpose();
   }
   return steps;

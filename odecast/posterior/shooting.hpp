@@ -67,14 +67,14 @@ class Shooting {
   /// The flow of all segments from `starts` (segments × variables), and with `sensitivities` the
   /// normal equations of their observations.
   struct Evaluation {
-    double misfit = 0;     ///< Σ_obs w (y - u)² / σ²; not finite where a segment blows up
-    Vector squares;        ///< Σ_obs w (y - u)² of each variable
-    Matrix ends;           ///< segments × variables
-    /// With C = variables + terms + 1: S_start' W [S_start, S_theta, r], and S = [∂u/∂s, ∂u/∂θ] at the
-    /// end; (segments × variables) rows each.
+    double misfit = 0;  ///< Σ_obs w (y - u)² / σ²; not finite where a segment blows up
+    Vector squares;     ///< Σ_obs w (y - u)² of each variable
+    Matrix ends;        ///< segments × variables
+    /// With C = variables + terms + 1: S_start' W [S_start, S_theta, r], and S = [∂u/∂s, ∂u/∂θ] at
+    /// the end; (segments × variables) rows each.
     Matrix state_rows, flow;
-    Matrix theta_theta;    ///< Σ S_theta' W S_theta
-    Vector theta_residual; ///< Σ S_theta' W r
+    Matrix theta_theta;     ///< Σ S_theta' W S_theta
+    Vector theta_residual;  ///< Σ S_theta' W r
   };
   Evaluation evaluate(const Support& support, const Vector& theta, const Matrix& starts,
                       bool sensitivities) const;
@@ -110,12 +110,12 @@ double total_cost(const Shooting& shooting, const Shooting::Evaluation& evaluati
                   const Vector& theta, const Matrix& starts, double q);
 
 /// One Gauss–Newton step by a forward information sweep: the linearised cost is minimised over the
-/// segment starts one after another, given θ. At segment j what is known of δs from the left is normal with
-/// mean a + D δθ and information Λ; with the segment's own normal equations H, g
-///   M = (Λ + H_ss)⁻¹,  m = a + M (g_s - H_ss a),  E = D - M (H_ss D + H_sθ):  δs | δθ ~ (m + E δθ, M),
-///   Q += Dᵀ(H_ss E + H_sθ) + H_sθᵀ E + H_θθ,  γ -= Dᵀ(H_ss m - g_s) + H_sθᵀ m - g_θ,
-/// and through the flow s' = F + A δs + P δθ into the next: V = A M Aᵀ + (qσ)², G = M Aᵀ V⁻¹, Λ = V⁻¹,
-/// a = A m + F - s', D = A E + P. No term grows as q → 0. In the end Q δθ = γ, and backwards
+/// segment starts one after another, given θ. At segment j what is known of δs from the left is
+/// normal with mean a + D δθ and information Λ; with the segment's own normal equations H, g
+///   M = (Λ + H_ss)⁻¹,  m = a + M (g_s - H_ss a),  E = D - M (H_ss D + H_sθ):  δs | δθ ~ (m + E δθ,
+///   M), Q += Dᵀ(H_ss E + H_sθ) + H_sθᵀ E + H_θθ,  γ -= Dᵀ(H_ss m - g_s) + H_sθᵀ m - g_θ,
+/// and through the flow s' = F + A δs + P δθ into the next: V = A M Aᵀ + (qσ)², G = M Aᵀ V⁻¹, Λ =
+/// V⁻¹, a = A m + F - s', D = A E + P. No term grows as q → 0. In the end Q δθ = γ, and backwards
 ///   δs_j = m_j + E_j δθ + G_j (δs_{j+1} - a_{j+1} - D_{j+1} δθ).
 struct Sweep {
   Matrix Q;      ///< information of θ, its prior included, without damping

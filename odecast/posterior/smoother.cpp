@@ -26,7 +26,8 @@ std::vector<Band> penalty(const std::vector<double>& times) {
     for (int a = 0; a < 4; ++a) {
       double product = 1;
       for (int b = 0; b < 4; ++b)
-        if (b != a) product *= t[i + static_cast<std::size_t>(a)] - t[i + static_cast<std::size_t>(b)];
+        if (b != a)
+          product *= t[i + static_cast<std::size_t>(a)] - t[i + static_cast<std::size_t>(b)];
       row[a] = 6 / product * std::sqrt((t[i + 3] - t[i]) / 3);
     }
     for (std::size_t a = 0; a < 4; ++a)
@@ -39,7 +40,8 @@ std::vector<Band> penalty(const std::vector<double>& times) {
 struct BandFactor {
   std::vector<Band> l;  ///< [0] is the diagonal
 
-  BandFactor(const std::vector<Band>& p, const Matrix& weights, long column, double lambda) : l(p.size()) {
+  BandFactor(const std::vector<Band>& p, const Matrix& weights, long column, double lambda)
+      : l(p.size()) {
     const std::size_t n = p.size();
     for (std::size_t i = 0; i < n; ++i) {
       Band row;  // column i of M
@@ -140,7 +142,8 @@ double smooth_variable(const std::vector<ObservedRun>& runs, const std::vector<M
   const auto best = std::min_element(value.begin(), value.end()) - value.begin();
   double at = static_cast<double>(best + first) * step;
   if (best > 0 && best + 1 < static_cast<long>(value.size())) {
-    const double a = value[static_cast<std::size_t>(best - 1)], b = value[static_cast<std::size_t>(best)],
+    const double a = value[static_cast<std::size_t>(best - 1)],
+                 b = value[static_cast<std::size_t>(best)],
                  c = value[static_cast<std::size_t>(best + 1)];
     if (a - 2 * b + c > 0) at += step * std::clamp(0.5 * (a - c) / (a - 2 * b + c), -1.0, 1.0);
   }
@@ -166,7 +169,8 @@ Smoothed smooth(const std::vector<ObservedRun>& runs, bool robust) {
       std::vector<double> sizes;
       for (std::size_t r = 0; r < runs.size(); ++r)
         for (long i = 0; i < runs[r].values.rows(); ++i)
-          if (runs[r].weights(i, c) > 0) sizes.push_back(std::abs(runs[r].values(i, c) - s.values[r](i, c)));
+          if (runs[r].weights(i, c) > 0)
+            sizes.push_back(std::abs(runs[r].values(i, c) - s.values[r](i, c)));
       const double scale = 1.4826 * median_of(std::move(sizes));
       if (!(scale > 0)) break;
       double change = 0;
@@ -191,8 +195,9 @@ Smoothed smooth(const std::vector<ObservedRun>& runs, bool robust) {
       const Matrix& z = s.values[r];
       spread += (z.col(c).array() - sum / count).square().sum() / count;
       for (long i = 0; i + 1 < z.rows(); ++i) {
-        const double rate = (z(i + 1, c) - z(i, c)) /
-                            (runs[r].times[static_cast<std::size_t>(i + 1)] - runs[r].times[static_cast<std::size_t>(i)]);
+        const double rate =
+            (z(i + 1, c) - z(i, c)) / (runs[r].times[static_cast<std::size_t>(i + 1)] -
+                                       runs[r].times[static_cast<std::size_t>(i)]);
         slope += rate * rate / count;
       }
     }

@@ -14,15 +14,15 @@
 namespace odecast {
 namespace {
 
-/// How much the choice among the monomials of a degree costs. At 1, y z is taken for y too often; from
-/// 2 on more does not help (docs/theory.md).
+/// How much the choice among the monomials of a degree costs. At 1, y z is taken for y too often;
+/// from 2 on more does not help (docs/theory.md).
 constexpr double kDegreePenalty = 2;
 /// Sets of terms whose score is worse by more than this are not averaged.
 constexpr double kWindow = 14;
 /// Sets from which the quadratic model goes on to others.
 constexpr int kExpanded = 20;
-constexpr double kTight = 1e-3;        ///< continuity of a converged path, in noise sd
-constexpr double kSmallestGap = 1e-14; ///< and never below round-off of the states
+constexpr double kTight = 1e-3;         ///< continuity of a converged path, in noise sd
+constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::size_t index(long i) { return static_cast<std::size_t>(i); }
@@ -72,7 +72,8 @@ struct QuadraticModel {
     const Eigen::MatrixXd inverse = p > 0 ? inverse_information(QS) : Eigen::MatrixXd(0, 0);
     const Eigen::MatrixXd half = inverse * cross;  // Q_SS⁻¹ Q_Sj
     const Vector theta = inverse * bS;
-    // Adding j gains (b_j - Q_jS θ)² / (Q_jj - Q_jS Q_SS⁻¹ Q_Sj); dropping i loses θ_i² / (Q_SS⁻¹)_ii.
+    // Adding j gains (b_j - Q_jS θ)² / (Q_jj - Q_jS Q_SS⁻¹ Q_Sj); dropping i loses θ_i² /
+    // (Q_SS⁻¹)_ii.
     for (int out = -1; out < p; ++out) {
       double lost = 0;
       if (out >= 0) {
@@ -118,7 +119,11 @@ class Search {
   Search(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
          const TrajectoryOptions& options, const Vector& active, const std::optional<Vector>& known,
          const Smoothed& smoothed, long& steps, const Observer& observer)
-      : options_(options), known_(known), smoothed_(smoothed), steps_(steps), observer_(observer),
+      : options_(options),
+        known_(known),
+        smoothed_(smoothed),
+        steps_(steps),
+        observer_(observer),
         active_(active),
         shooting_(std::move(runs), basis, 1, {}, options.threads) {
     long rows = 0;
@@ -162,23 +167,24 @@ class Search {
     return list;
   }
 
-  /// ln(observed values) + 2 degree ln(variables + 1): the second part pays for the choice among the
-  /// monomials of that degree.
+  /// ln(observed values) + 2 degree ln(variables + 1): the second part pays for the choice among
+  /// the monomials of that degree.
   double penalty(const FieldTerm& term) const {
     int degree = 0;
     for (const int p : shooting_.basis()->powers(term.monomial)) degree += p;
-    return portable_log(shooting_.counts().sum()) + kDegreePenalty *
-           2 * std::max(degree, 1) * portable_log(dimension() + 1.0);
+    return portable_log(shooting_.counts().sum()) +
+           kDegreePenalty * 2 * std::max(degree, 1) * portable_log(dimension() + 1.0);
   }
 
   /// Segment starts on the smoothed observations, coefficients from the integral form
   ///   z(t + τ) - z(t) = Σ θ ∫ φ(z) dt
   /// by ridge regression, or zero: what shoots best.
   Path start(const Support& support) {
-    Path path{support, Vector::Zero(static_cast<long>(support.size())), Matrix(shooting_.segments(), dimension()),
-              initial_noise()};
+    Path path{support, Vector::Zero(static_cast<long>(support.size())),
+              Matrix(shooting_.segments(), dimension()), initial_noise()};
     for (int j = 0; j < shooting_.segments(); ++j)
-      path.starts.row(j) = smoothed_.values[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
+      path.starts.row(j) =
+          smoothed_.values[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
     shooting_.set_noise(path.noise);
     double best = cost(path, 1);
     for (const double ridge : {1e-6, 1e-4, 1e-2, 1.0}) {
@@ -196,8 +202,8 @@ class Search {
     return std::isfinite(c) ? c : kInfinity;
   }
 
-  /// Levenberg–Marquardt at fixed q and noise until the cost falls by less than `gain`. Returns whether
-  /// every step was accepted.
+  /// Levenberg–Marquardt at fixed q and noise until the cost falls by less than `gain`. Returns
+  /// whether every step was accepted.
   bool descend(Path& path, double q, int most, double gain) {
     auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
     double now = total_cost(shooting_, e, path.theta, path.starts, q), damping = 0;
@@ -250,13 +256,15 @@ class Search {
         });
         const auto middle = sizes.begin() + static_cast<long>(sizes.size() / 2);
         std::nth_element(sizes.begin(), middle, sizes.end());
-        if (middle != sizes.end() && std::isfinite(*middle)) noise[i] = std::max(1.4826 * *middle, floor_[i]);
+        if (middle != sizes.end() && std::isfinite(*middle))
+          noise[i] = std::max(1.4826 * *middle, floor_[i]);
       }
       return noise;
     }
     const auto e = shooting_.evaluate(path.support, path.theta, path.starts, false);
     Vector noise(dimension());
-    const double spent = static_cast<double>(path.theta.size()) / dimension() + static_cast<double>(shooting_.runs().size());
+    const double spent = static_cast<double>(path.theta.size()) / dimension() +
+                         static_cast<double>(shooting_.runs().size());
     for (int i = 0; i < dimension(); ++i) {
       const double left = std::max(1.0, shooting_.counts()[i] - spent);
       noise[i] = std::max(std::sqrt(e.squares[i] / left), floor_[i]);
@@ -306,8 +314,8 @@ class Search {
     rate(path);
   }
 
-  /// N ln RSS + penalties; where the noise is known, RSS / noise² instead; with outliers about, twice Huber's
-  /// loss in units of the smoother's noise.
+  /// N ln RSS + penalties; where the noise is known, RSS / noise² instead; with outliers about,
+  /// twice Huber's loss in units of the smoother's noise.
   void rate(Path& path) {
     if (options_.robust) {
       const Vector unit = initial_noise();
@@ -333,8 +341,9 @@ class Search {
     path.score = std::isfinite(score) ? score : kInfinity;
   }
 
-  /// One round of elimination: from the normal approximation the term with least z² - penalty goes, the rest
-  /// is conditioned on its absence, and so on. Rounds are small because the approximation is local.
+  /// One round of elimination: from the normal approximation the term with least z² - penalty goes,
+  /// the rest is conditioned on its absence, and so on. Rounds are small because the approximation
+  /// is local.
   bool eliminate(Path& path, double q) {
     if (path.support.empty()) return false;
     const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
@@ -351,7 +360,8 @@ class Search {
       double least = 0, z2_worst = 0;
       for (long c = 0; c < p; ++c) {
         if (gone[index(c)] || !(C(c, c) > 0)) continue;
-        const double z2 = theta[c] * theta[c] / C(c, c), excess = z2 - penalty(path.support[index(c)]);
+        const double z2 = theta[c] * theta[c] / C(c, c),
+                     excess = z2 - penalty(path.support[index(c)]);
         if (excess < least) least = excess, worst = c, z2_worst = z2;
       }
       if (worst < 0 || (removed > 0 && sum + z2_worst >= 6)) break;
@@ -486,8 +496,8 @@ class Search {
     return change;
   }
 
-  /// Local search: sets that the quadratic model proposes, refitted, accepted if the score falls. To leave a
-  /// local minimum it goes through each of the least bad single moves.
+  /// Local search: sets that the quadratic model proposes, refitted, accepted if the score falls.
+  /// To leave a local minimum it goes through each of the least bad single moves.
   void improve(Path& path, const Support& all) {
     for (int round = 0; round < 8; ++round) {
       const Linearised l = linearise(path, all);
@@ -531,8 +541,8 @@ class Search {
     }
   }
 
-  /// The path and the sets of terms around it: best first in the quadratic model, through moves from the
-  /// best ones found so far, then refitted. The best path comes first.
+  /// The path and the sets of terms around it: best first in the quadratic model, through moves
+  /// from the best ones found so far, then refitted. The best path comes first.
   std::vector<Path> neighbourhood(Path path, const Support& all) {
     for (int round = 0;; ++round) {
       const Linearised l = linearise(path, all);
@@ -545,7 +555,8 @@ class Search {
       for (int pops = 0; pops < kExpanded; ++pops) {
         std::size_t next = known.size();
         for (std::size_t k = 0; k < known.size(); ++k)
-          if (!known[k].expanded && (next == known.size() || known[k].change < known[next].change)) next = k;
+          if (!known[k].expanded && (next == known.size() || known[k].change < known[next].change))
+            next = k;
         if (next == known.size()) break;
         known[next].expanded = true;
         const Known from = known[next];
@@ -554,12 +565,14 @@ class Search {
           if (change > kWindow + 4) continue;
           std::vector<int> set = from.set;
           QuadraticModel::apply(set, move);
-          if (set.empty() || std::any_of(known.begin(), known.end(), [&](const Known& k) { return k.set == set; }))
+          if (set.empty() ||
+              std::any_of(known.begin(), known.end(), [&](const Known& k) { return k.set == set; }))
             continue;
           known.push_back({change, std::move(set), false});
         }
       }
-      std::stable_sort(known.begin() + 1, known.end(), [](const Known& x, const Known& y) { return x.change < y.change; });
+      std::stable_sort(known.begin() + 1, known.end(),
+                       [](const Known& x, const Known& y) { return x.change < y.change; });
       std::vector<Path> paths = {path};
       for (std::size_t k = 1; k < known.size() && static_cast<int>(k) <= options_.neighbours; ++k) {
         use(path);
@@ -567,7 +580,8 @@ class Search {
         converge(other, true);
         if (other.score < path.score + kWindow) paths.push_back(std::move(other));
       }
-      std::stable_sort(paths.begin(), paths.end(), [](const Path& x, const Path& y) { return x.score < y.score; });
+      std::stable_sort(paths.begin(), paths.end(),
+                       [](const Path& x, const Path& y) { return x.score < y.score; });
       if (paths.front().support == path.support || round == 3) return paths;
       path = paths.front();
     }
@@ -586,7 +600,8 @@ class Search {
     const double limit = 0.02, many = std::sqrt(static_cast<double>(shooting_.segments()));
     bool shows = false;
     for (int i = 0; i < dimension(); ++i)
-      shows = shows || error[i] * many > limit * path.noise[i] + 4 * std::numeric_limits<double>::epsilon() * many;
+      shows = shows || error[i] * many > limit * path.noise[i] +
+                                             4 * std::numeric_limits<double>::epsilon() * many;
     if (!shows) return false;
     shooting_.set_flow(finer);
     use(path);
@@ -613,8 +628,9 @@ class Search {
     shooting_.set_weights(weights);
   }
 
-  /// By how much the covariance of a Huber estimate exceeds the inverse of its weighted information:
-  /// E ψ² E w / (E ψ')² (Huber, Robust Statistics, 1981, 7.6), from the residuals; 1 without weights.
+  /// By how much the covariance of a Huber estimate exceeds the inverse of its weighted
+  /// information: E ψ² E w / (E ψ')² (Huber, Robust Statistics, 1981, 7.6), from the residuals; 1
+  /// without weights.
   double covariance_factor(const Path& path) const {
     if (!options_.robust) return 1;
     double n = 0, squares = 0, weights = 0, inside = 0;
@@ -635,7 +651,9 @@ class Search {
     for (std::size_t r = 0; r < u.size(); ++r) {
       const ObservedRun& run = shooting_.runs()[r];
       for (int i = 0; i < dimension(); ++i) {
-        const auto z = [&](long k) { return std::sqrt(run.weights(k, i)) * (run.values(k, i) - u[r](k, i)) / path.noise[i]; };
+        const auto z = [&](long k) {
+          return std::sqrt(run.weights(k, i)) * (run.values(k, i) - u[r](k, i)) / path.noise[i];
+        };
         for (long k = 0; k < u[r].rows(); ++k) {
           if (!(run.weights(k, i) > 0)) continue;
           square += z(k) * z(k);
@@ -646,8 +664,8 @@ class Search {
     return square > 0 ? product / square : 0;
   }
 
-  /// The smallest continuity error at which the path follows the data as closely as the smoother does: the
-  /// part of the motion that the equations do not explain enters at the segments' ends.
+  /// The smallest continuity error at which the path follows the data as closely as the smoother
+  /// does: the part of the motion that the equations do not explain enters at the segments' ends.
   double free_continuity(Path& path) {
     path.noise = initial_noise();
     double q = tight(path.noise);
@@ -680,7 +698,8 @@ class Search {
     const MonomialBasis& basis = *shooting_.basis();
     const int n = dimension(), F = basis.size();
     // Windows of one segment each; the trapezoidal rule on the smoothed observations.
-    Matrix rows = Matrix::Zero(shooting_.segments(), F), change = Matrix::Zero(shooting_.segments(), n);
+    Matrix rows = Matrix::Zero(shooting_.segments(), F),
+           change = Matrix::Zero(shooting_.segments(), n);
     std::vector<double> phi(index(F)), before(index(F));
     for (int j = 0; j < shooting_.segments(); ++j) {
       const auto& s = shooting_.segment(j);
@@ -739,7 +758,8 @@ struct Prepared {
 Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   const int n = data.dimension();
   Prepared p;
-  Vector squares = Vector::Zero(n), counts = Vector::Zero(n), low = Vector::Constant(n, kInfinity), high = -low;
+  Vector squares = Vector::Zero(n), counts = Vector::Zero(n), low = Vector::Constant(n, kInfinity),
+         high = -low;
   double span = 0, intervals = 0;
   for (const Trajectory& t : data.trajectories) {
     ObservedRun run{t.times, t.states, Matrix::Zero(t.states.rows(), n)};
@@ -780,7 +800,8 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   for (ObservedRun& r : p.runs)
     r.values = (r.values.array().rowwise() / p.scaling.scale.transpose().array()).matrix();
   p.smoothed = smooth(p.runs, o.robust);
-  const double tau = p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / std::max(1.0, intervals);
+  const double tau =
+      p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / std::max(1.0, intervals);
   p.scaling.time = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(tau))));
   for (ObservedRun& r : p.runs)
     for (double& t : r.times) t /= p.scaling.time;
@@ -790,8 +811,9 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   return p;
 }
 
-/// Groups of `size` neighbouring observations as one, at the time of the middle one: the smoothed value
-/// there plus the mean residual of the group, so that the curvature within a group does no harm.
+/// Groups of `size` neighbouring observations as one, at the time of the middle one: the smoothed
+/// value there plus the mean residual of the group, so that the curvature within a group does no
+/// harm.
 struct Coarse {
   std::vector<ObservedRun> runs;
   Smoothed smoothed;
@@ -809,7 +831,8 @@ Coarse coarsen(const Prepared& p, int size) {
     ObservedRun run{{}, Matrix(groups, n), Matrix::Zero(groups, n)};
     Matrix middle(groups, n);
     for (long g = 0; g < groups; ++g) {
-      const long begin = g * size, end = std::min(begin + size, fine.values.rows()), centre = (begin + end - 1) / 2;
+      const long begin = g * size, end = std::min(begin + size, fine.values.rows()),
+                 centre = (begin + end - 1) / 2;
       run.times.push_back(fine.times[index(centre)]);
       middle.row(g) = z.row(centre);
       for (long i = 0; i < n; ++i) {
@@ -826,8 +849,8 @@ Coarse coarsen(const Prepared& p, int size) {
   return c;
 }
 
-/// The states of a path at the segment starts of another search: cubic Hermite interpolation between its
-/// observations, with the slopes of its own field.
+/// The states of a path at the segment starts of another search: cubic Hermite interpolation
+/// between its observations, with the slopes of its own field.
 Matrix transfer(Search& from, const Path& path, Search& to) {
   const auto states = from.shooting().path(path.support, path.theta, path.starts);
   const MonomialBasis& basis = *from.shooting().basis();
@@ -837,7 +860,8 @@ Matrix transfer(Search& from, const Path& path, Search& to) {
     Vector f = Vector::Zero(n);
     basis.evaluate(u.data(), phi.data());
     for (std::size_t c = 0; c < path.support.size(); ++c)
-      f[path.support[c].equation] += path.theta[static_cast<long>(c)] * phi[index(path.support[c].monomial)];
+      f[path.support[c].equation] +=
+          path.theta[static_cast<long>(c)] * phi[index(path.support[c].monomial)];
     return f;
   };
   Matrix starts(to.shooting().segments(), n);
@@ -853,7 +877,8 @@ Matrix transfer(Search& from, const Path& path, Search& to) {
     const auto above = std::upper_bound(times.begin(), times.end(), t) - times.begin();
     const long k = std::clamp<long>(above - 1, 0, static_cast<long>(times.size()) - 2);
     const double h = times[index(k + 1)] - times[index(k)], x = (t - times[index(k)]) / h;
-    const Vector a = u.row(k).transpose(), b = u.row(k + 1).transpose(), fa = slope(a), fb = slope(b);
+    const Vector a = u.row(k).transpose(), b = u.row(k + 1).transpose(), fa = slope(a),
+                 fb = slope(b);
     starts.row(j) = ((1 + 2 * x) * (1 - x) * (1 - x) * a + x * x * (3 - 2 * x) * b +
                      h * x * (1 - x) * ((1 - x) * fa - x * fb))
                         .transpose();
@@ -882,7 +907,8 @@ Path climb(Search& search, const Prepared& p, const Vector& smoother_noise, int 
 
 }  // namespace
 
-TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o, const Observer& observer) {
+TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
+                             const Observer& observer) {
   const Prepared p = prepare(data, o);
   TrajectoryFit fit;
   fit.scaling = p.scaling;
@@ -892,8 +918,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o, co
     for (std::size_t r = 0; r < runs.size(); ++r) runs[r].weights = weights[r];
     return runs;
   };
-  Search fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active, p.known, p.smoothed,
-              fit.steps, observer);
+  Search fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active, p.known,
+              p.smoothed, fit.steps, observer);
   // Where observations stand much closer than the signal moves, terms are found on groups of them.
   int group = static_cast<int>(std::floor(p.smoothed.time_scale / (30 * p.spacing)));
   group -= group % 2 == 0;
@@ -911,7 +937,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o, co
     if (p.known) known = *p.known / std::sqrt(static_cast<double>(group));
     TrajectoryOptions plain = o;  // outliers have lost their pull in the groups
     plain.robust = false;
-    Search search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps, observer);
+    Search search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps,
+                  observer);
     path = climb(search, p, coarse.smoothed.noise, o.degree);
     path.starts = transfer(search, path, fine);
     path.noise = fine.initial_noise();
@@ -927,11 +954,13 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o, co
     paths = fine.neighbourhood(path, all);
   }
 
-  // Equations that miss part of the motion: residuals larger than the smoother's, and alike at neighbours.
+  // Equations that miss part of the motion: residuals larger than the smoother's, and alike at
+  // neighbours.
   fit.noise_ratio = noise_ratio(paths.front(), p.known ? *p.known : p.smoothed.noise, p.active);
   fit.autocorrelation = fine.autocorrelation(paths.front());
   fine.use(paths.front());
-  fit.misfit = fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum());
+  fit.misfit =
+      fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum());
   double total = 0;
   for (Path& one : paths) {
     if (fit.misfit) {
@@ -939,7 +968,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o, co
       if (&one == &paths.front()) fit.continuity = q;
     }
     fine.use(one);
-    const double q = fit.misfit ? fit.continuity : fine.tight(one.noise), wider = fine.covariance_factor(one);
+    const double q = fit.misfit ? fit.continuity : fine.tight(one.noise),
+                 wider = fine.covariance_factor(one);
     const Shooting& s = fine.shooting();
     const auto e = s.evaluate(one.support, one.theta, one.starts, true);
     const Sweep done = sweep(s, e, one.theta, one.starts, q);
@@ -960,13 +990,16 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o, co
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
   fit.usable = std::isfinite(best.score) && best.theta.allFinite();
   fit.status = !fit.usable ? "diverged" : fit.misfit ? "misfit" : "converged";
-  fit.reason = fmt::format("{} terms, {} sets of terms averaged, {} Gauss–Newton steps", best.support.size(),
-                           fit.members.size(), fit.steps);
+  fit.reason = fmt::format("{} terms, {} sets of terms averaged, {} Gauss–Newton steps",
+                           best.support.size(), fit.members.size(), fit.steps);
   if (fit.misfit)
     fit.reason += fmt::format(
-        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours "
-        "correlated by {:.2f}): a continuity error of {:.2g} noise sd per segment was allowed, and the band is wider "
-        "for it; try a higher degree", fit.noise_ratio, fit.autocorrelation, fit.continuity);
+        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their "
+        "neighbours "
+        "correlated by {:.2f}): a continuity error of {:.2g} noise sd per segment was allowed, and "
+        "the band is wider "
+        "for it; try a higher degree",
+        fit.noise_ratio, fit.autocorrelation, fit.continuity);
   return fit;
 }
 

@@ -9,8 +9,8 @@
 namespace odecast {
 namespace {
 
-/// R with R R' = C, also where C is singular to round-off: coefficients differ by many orders, so C is
-/// scaled to a unit diagonal first.
+/// R with R R' = C, also where C is singular to round-off: coefficients differ by many orders, so C
+/// is scaled to a unit diagonal first.
 Matrix root(const Matrix& C) {
   if (C.rows() == 0) return C;
   const Vector size = C.diagonal().cwiseMax(0).cwiseSqrt();
@@ -44,7 +44,8 @@ VectorField TrajectoryPosterior::field(const Support& support, const Vector& the
   return VectorField(std::move(f));
 }
 
-TrajectoryPosterior::Draw TrajectoryPosterior::draw_all(std::uint64_t seed, std::uint64_t index) const {
+TrajectoryPosterior::Draw TrajectoryPosterior::draw_all(std::uint64_t seed,
+                                                        std::uint64_t index) const {
   Stream stream(seed, Purpose::trajectory_draw, index);
   double left = stream.uniform();
   std::size_t k = 0;
@@ -65,7 +66,8 @@ VectorField TrajectoryPosterior::draw(std::uint64_t seed, std::uint64_t index) c
   return field(members_[d.member].support, d.theta);
 }
 
-std::optional<Vector> TrajectoryPosterior::draw_start(std::uint64_t seed, std::uint64_t index) const {
+std::optional<Vector> TrajectoryPosterior::draw_start(std::uint64_t seed,
+                                                      std::uint64_t index) const {
   return draw_all(seed, index).start;
 }
 

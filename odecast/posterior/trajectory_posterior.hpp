@@ -8,8 +8,8 @@
 
 namespace odecast {
 
-/// One set of terms with its normal posterior, in model units: θ ~ N(theta, covariance), and the state
-/// at the end of the data given θ ~ N(last_state + last_slope (θ - theta), last_covariance).
+/// One set of terms with its normal posterior, in model units: θ ~ N(theta, covariance), and the
+/// state at the end of the data given θ ~ N(last_state + last_slope (θ - theta), last_covariance).
 struct TrajectoryMember {
   Support support;
   Vector theta;
@@ -26,7 +26,8 @@ struct TrajectoryMember {
 class TrajectoryPosterior : public Posterior {
  public:
   /// `basis` is the one the members' monomials are numbered by.
-  TrajectoryPosterior(std::shared_ptr<const MonomialBasis> basis, std::vector<TrajectoryMember> members);
+  TrajectoryPosterior(std::shared_ptr<const MonomialBasis> basis,
+                      std::vector<TrajectoryMember> members);
 
   int dimension() const override { return basis_->variables(); }
   VectorField draw(std::uint64_t seed, std::uint64_t index) const override;

@@ -98,7 +98,8 @@ TEST(ShootingTest, SensitivitiesAreTheComplexStepDerivativesOfTheSameFlow) {
         std::vector<C> u, theta(problem.theta.begin(), problem.theta.end());
         for (int i = 0; i < n; ++i) u.push_back(problem.starts(j, i));
         constexpr double epsilon = 1e-30;
-        (c < n ? u[static_cast<std::size_t>(c)] : theta[static_cast<std::size_t>(c - n)]) += C(0, epsilon);
+        (c < n ? u[static_cast<std::size_t>(c)] : theta[static_cast<std::size_t>(c - n)]) +=
+            C(0, epsilon);
         for (int k = 0; k < segment.intervals(); ++k)
           u = rk4(*problem.basis, problem.support, theta, u,
                   times[static_cast<std::size_t>(segment.first + k + 1)] -
@@ -106,7 +107,8 @@ TEST(ShootingTest, SensitivitiesAreTheComplexStepDerivativesOfTheSameFlow) {
         for (int i = 0; i < n; ++i) {
           const double slope = u[static_cast<std::size_t>(i)].imag() / epsilon;
           EXPECT_NEAR(e.flow(j * n + i, c), slope, 1e-12 * (1 + std::abs(slope)));
-          EXPECT_NEAR(e.ends(j, i), u[static_cast<std::size_t>(i)].real(), 1e-13 * (1 + std::abs(e.ends(j, i))));
+          EXPECT_NEAR(e.ends(j, i), u[static_cast<std::size_t>(i)].real(),
+                      1e-13 * (1 + std::abs(e.ends(j, i))));
         }
       }
     }
@@ -134,13 +136,14 @@ TEST(ShootingTest, NormalEquationsAreHalfTheDerivativesOfTheMisfit) {
         Matrix up = problem.starts, down = up;
         up(j, i) += h, down(j, i) -= h;
         const double slope = (misfit(problem.theta, up) - misfit(problem.theta, down)) / (2 * h);
-        EXPECT_NEAR(-2 * e.state_rows(j * 3 + i, e.state_rows.cols() - 1), slope, 1e-6 * (1 + std::abs(slope)));
+        EXPECT_NEAR(-2 * e.state_rows(j * 3 + i, e.state_rows.cols() - 1), slope,
+                    1e-6 * (1 + std::abs(slope)));
       }
   }
 }
 
-/// The linearised cost as one dense least-squares problem: rows are weighted residuals, columns θ and all
-/// starts. Sensitivities at the observations come from segments cut off there.
+/// The linearised cost as one dense least-squares problem: rows are weighted residuals, columns θ
+/// and all starts. Sensitivities at the observations come from segments cut off there.
 struct Dense {
   Eigen::MatrixXd J;
   Vector r;
@@ -153,8 +156,10 @@ struct Dense {
       const auto& segment = s.segment(j);
       const auto& run = s.runs()[static_cast<std::size_t>(segment.run)];
       for (int k = 0; k < segment.count; ++k) {
-        ObservedRun part{{run.times.begin() + segment.first, run.times.begin() + segment.first + k + 1},
-                         Matrix::Zero(k + 1, n), Matrix::Zero(k + 1, n)};
+        ObservedRun part{
+            {run.times.begin() + segment.first, run.times.begin() + segment.first + k + 1},
+            Matrix::Zero(k + 1, n),
+            Matrix::Zero(k + 1, n)};
         const Shooting one({part}, s.basis(), k + 1, s.flow());
         const auto e = one.evaluate(problem.support, problem.theta, problem.starts.row(j), true);
         for (int i = 0; i < n; ++i) {
@@ -207,7 +212,8 @@ TEST(ShootingTest, SweepSolvesTheDenseNormalEquations) {
     for (int j = 0; j < s.segments(); ++j)
       for (int i = 0; i < 2; ++i) EXPECT_NEAR(ds(j, i), x[p + j * 2 + i], 1e-7 * size) << q;
     // Covariance of θ and, jointly, of the end of the last run.
-    const Eigen::MatrixXd covariance = N.ldlt().solve(Eigen::MatrixXd::Identity(N.rows(), N.cols()));
+    const Eigen::MatrixXd covariance =
+        N.ldlt().solve(Eigen::MatrixXd::Identity(N.rows(), N.cols()));
     const Eigen::MatrixXd of_theta = done.Q.inverse();
     EXPECT_LT((of_theta - covariance.topLeftCorner(p, p)).norm(), 1e-6 * of_theta.norm());
     Eigen::MatrixXd end = Eigen::MatrixXd::Zero(2, N.cols());
@@ -215,7 +221,8 @@ TEST(ShootingTest, SweepSolvesTheDenseNormalEquations) {
     end.leftCols(p) = e.flow.block(last * 2, 2, 2, p);
     end.rightCols(2) = e.flow.block(last * 2, 0, 2, 2);
     const Eigen::MatrixXd exact = end * covariance * end.transpose();
-    const Eigen::MatrixXd swept = done.ends.back().covariance +
+    const Eigen::MatrixXd swept =
+        done.ends.back().covariance +
         done.ends.back().slope * of_theta * done.ends.back().slope.transpose();
     EXPECT_LT((exact - swept).norm(), 1e-6 * exact.norm());
     // Half the gradient with the states eliminated is what the θ-step solves for.
@@ -258,7 +265,9 @@ TEST(ShootingTest, FlowsHaveTheirOrder) {
   const auto error = [&](FlowMethod method, int substeps) {
     const Shooting s({{{0, 1.2}, Matrix::Zero(2, 1), Matrix::Zero(2, 1)}}, basis, 2,
                      {method, 0, substeps});
-    return std::abs(s.evaluate(support, Vector::Ones(1), Matrix::Constant(1, 1, 0.5), false).ends(0, 0) - 1 / 0.8);
+    return std::abs(
+        s.evaluate(support, Vector::Ones(1), Matrix::Constant(1, 1, 0.5), false).ends(0, 0) -
+        1 / 0.8);
   };
   EXPECT_NEAR(std::log2(error(FlowMethod::rk4, 32) / error(FlowMethod::rk4, 64)), 4, 0.1);
   EXPECT_NEAR(std::log2(error(FlowMethod::rk8, 3) / error(FlowMethod::rk8, 6)), 8, 0.6);
