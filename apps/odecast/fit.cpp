@@ -42,6 +42,14 @@ std::vector<Phase> read_schedule(const Arguments& a) {
 
 FitOptions read_options(const Arguments& a) {
   FitOptions o;
+  o.posterior = a.text("--posterior") == "trajectory" ? PosteriorKind::trajectory : PosteriorKind::dropout;
+  const bool trajectory = o.posterior == PosteriorKind::trajectory;
+  needs(a, {"--robust"}, trajectory, "--posterior trajectory");
+  needs(a, {"--hidden", "--dropout", "--rescale", "--scale", "--derivative", "--noise-factor", "--noise-order",
+            "--layers", "--activation", "--trainer", "--starts", "--max-iterations", "--batches", "--schedule",
+            "--noise-samples", "--masks", "--mask-per", "--gap", "--terms"},
+        !trajectory, "--posterior dropout");
+  o.trajectory.robust = a.given("--robust");
   o.degree = static_cast<int>(a.whole("--degree", 1, 20));
   o.hidden = a.text("--hidden") == "auto" ? 0 : static_cast<int>(a.whole("--hidden", 1, 100000));
   o.dropout = a.number("--dropout");
@@ -57,7 +65,7 @@ FitOptions read_options(const Arguments& a) {
   o.derivative.method = *derivative_from_name(a.text("--derivative"));
   o.derivative.forward.noise_factor = a.number("--noise-factor");
   o.derivative.forward.noise_order = a.number("--noise-order");
-  if (a.given("--noise")) o.derivative.noise = to_vector(a.numbers("--noise"));
+  if (a.given("--noise")) o.derivative.noise = o.trajectory.noise = to_vector(a.numbers("--noise"));
   if (a.given("--gap")) o.derivative.gap = a.number("--gap");
   o.select_terms = a.text("--terms") == "select";
   o.trainer = a.text("--trainer") == "exact" ? Trainer::exact
@@ -104,16 +112,18 @@ int run(const Arguments& a) {
   {
     const Observer observer = progress(a);
     std::error_code ignored;
+    ReadOptions read = reading(a);
+    if (options.posterior == PosteriorKind::trajectory && !a.given("--missing")) read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
       return std::filesystem::is_regular_file(path, ignored);
     });
     if (trains_exactly(options) && again) {
-      const ObservationSource source = source_of_files(inputs, reading(a));
+      const ObservationSource source = source_of_files(inputs, read);
       result = fit_exact(source, options, observer);
       table = *source.table;
     } else {
-      result = fit(data.emplace(read_observations(inputs, reading(a), &table)), options, observer);
+      result = fit(data.emplace(read_observations(inputs, read, &table)), options, observer);
     }
   }
   say_reading(a, table);
@@ -148,6 +158,14 @@ int run(const Arguments& a) {
         j["minima"].push_back({{"objective", m.objective}, {"starts", m.count}});
       j["seeds"] = summary.seeds;
     }
+    if (const auto& part = result.model.trajectory) {
+      j["noise"] = std::vector<double>(part->noise.begin(), part->noise.end());
+      j["noise_ratio"] = part->noise_ratio;
+      j["autocorrelation"] = part->autocorrelation;
+      j["continuity"] = part->continuity;
+      j["misfit"] = part->misfit;
+      j["sets"] = part->members.size();
+    }
     if (good) j["output"] = output;
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
@@ -162,6 +180,14 @@ int run(const Arguments& a) {
                          "averaged exactly).",
                          *record.objective));
       say(a, "\nMean field, with the standard deviation over the masks:");
+      say(a, format_equations(result.model, EquationFormat::text));
+    }
+    if (const auto& part = result.model.trajectory) {
+      std::string noise;
+      for (Eigen::Index i = 0; i < part->noise.size(); ++i)
+        noise += fmt::format("{}{} {:.3g}", i ? ", " : "", result.model.variables[static_cast<std::size_t>(i)], part->noise[i]);
+      say(a, fmt::format("Standard deviation of the noise: {} ({:.2f} times the smoother's).", noise, part->noise_ratio));
+      say(a, "\nMean field, with the standard deviation of the posterior:");
       say(a, format_equations(result.model, EquationFormat::text));
     }
     if (!result.model.last_trajectory.empty())
@@ -180,7 +206,9 @@ int run(const Arguments& a) {
 Command fit_command() {
   const auto& t = kDefaults.training;
   std::vector<Option> options = {
-      {"--degree", "P", "degree of the polynomial kernel", fmt::format("{}", kDefaults.degree)},
+      {"--posterior", "WHAT", "dropout: the paper's masks; trajectory: the likelihood of the\nobservations, sparse equations, spread from the data", "dropout", 0, {"dropout", "trajectory"}},
+      {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
+      {"--degree", "P", "degree of the polynomial kernel, or of the candidate terms", fmt::format("{}", kDefaults.degree)},
       {"--hidden", "K", "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
       {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
@@ -213,6 +241,7 @@ Command fit_command() {
           "Learns du/dt = f(u) from observed trajectories: a Bayesian polynomial-kernel network with\n"
           "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
           "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
+          "odecast fit train.csv --posterior trajectory -o model.json\n"
           "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper",
           {{"DATA", "a table with a time column and one column per variable: CSV,\n"
                     "                         .npy or .npz; - is standard input; several files are\n"

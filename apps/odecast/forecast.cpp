@@ -133,6 +133,8 @@ int run(const Arguments& a) {
   needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "--report");
   needs(a, {"--report"}, a.text("--field") == "draws", "--field draws");
   const Model model = load_model(input);
+  if (!a.given("--rtol")) options.solver.rtol = default_solver(model).rtol;
+  if (!a.given("--atol")) options.solver.atol = default_solver(model).atol;
   ForecastPageContent content;
   if (a.given("--report")) {
     options.samples = kPageSamples;
@@ -232,7 +234,7 @@ std::vector<Option> forecast_options() {
       {"--mask-change", "WHEN", "one mask per trajectory, or a fresh one at every step or\ncall (their spread shrinks with the step)", "never", 0, {"never", "step", "call"}},
       {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
       {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
-      {"--rtol", "E", "relative tolerance of rk45", fmt::format("{}", s.rtol)},
+      {"--rtol", "E", "relative tolerance of rk45 (finer by default for a trajectory\nposterior, whose band may be narrow)", fmt::format("{}", s.rtol)},
       {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
       {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
       {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kDefaults.bound_factor)},

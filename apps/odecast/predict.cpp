@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
@@ -20,7 +21,12 @@ int run(const Arguments& a) {
   const double level = a.number("--level");
   if (!(level > 0 && level < 1))
     throw_usage({"option --level", a.text("--level"), "a number between 0 and 1", "0.95 is usual."});
-  const DropoutPosterior posterior(model.network);
+  std::unique_ptr<Posterior> owned;
+  if (model.trajectory)
+    owned = std::make_unique<TrajectoryPosterior>(trajectory_posterior(model));
+  else
+    owned = std::make_unique<DropoutPosterior>(model.network);
+  const Posterior& posterior = *owned;
   const Vector v = model.scaling.to_model(u);
   Moments m;
   if (a.given("--draws")) {

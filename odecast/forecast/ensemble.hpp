@@ -19,6 +19,7 @@ struct EnsembleSetting {
   int n, times;
   double t0;
   std::vector<double> output_times;
+  bool continues;  ///< from where the data end
   /// Trajectories are variable × stride.
   int stride() const { return lane_stride(times); }
   std::size_t trajectory_size() const {

@@ -186,8 +186,9 @@ EnsembleSetting make_setting(const Model& model, const ForecastOptions& o, const
   solver.fixed_step /= unit;
   std::vector<double> times = o.times;
   for (double& t : times) t /= unit;
+  const bool continues = !o.init && !o.init_sd && (!o.from || *o.from == model.last_time);
   return {model, o, posterior, start, solver, model.dimension(), static_cast<int>(times.size()),
-          start.time / unit, times};
+          start.time / unit, times, continues};
 }
 
 }  // namespace
@@ -203,7 +204,20 @@ ForecastStart forecast_start(const Model& model, const ForecastOptions& o) {
   return start;
 }
 
+SolverOptions default_solver(const Model& model) {
+  SolverOptions solver;
+  if (!model.trajectory) return solver;
+  // A thousandth of the least relative uncertainty among the coefficients.
+  double least = 1e-2;
+  const TrajectoryMember& best = model.trajectory->members.front();
+  for (Eigen::Index c = 0; c < best.theta.size(); ++c)
+    least = std::min(least, std::sqrt(best.covariance(c, c)) / std::abs(best.theta[c]));
+  solver.rtol = solver.atol = std::clamp(1e-3 * least, 1e-13, 1e-6);
+  return solver;
+}
+
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
+  if (model.trajectory) return forecast(trajectory_posterior(model), model, options, observer);
   return forecast(DropoutPosterior(model.network, options.mask), model, options, observer);
 }
 
@@ -294,13 +308,21 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
 
 SingleTrajectory single_trajectory(const Model& model, SingleField which,
                                    const ForecastOptions& options, const Observer& observer) {
-  const DropoutPosterior posterior(model.network);
+  std::optional<TrajectoryPosterior> trajectory;
+  std::optional<DropoutPosterior> dropout;
+  if (model.trajectory)
+    trajectory.emplace(trajectory_posterior(model));
+  else
+    dropout.emplace(model.network);
+  const Posterior& posterior = trajectory ? static_cast<const Posterior&>(*trajectory) : *dropout;
   ForecastOptions one = options;  // no band: its limits do not apply
   one.bands = Bands::sd;
   one.masks = MaskSource::sampled;
   const EnsembleSetting s = make_setting(model, one, posterior);
   const VectorField chosen =
-      which == SingleField::mean ? posterior.mean_field() : posterior.point_field();
+      which == SingleField::mean ? posterior.mean_field()
+      : trajectory               ? trajectory->best_field()
+                                 : dropout->point_field();
   const double span = s.output_times.back() - s.t0;
   const VectorField field(s.n, [&](double t, const double* u, double* dudt) {
     observer("forecasting", (t - s.t0) / span);

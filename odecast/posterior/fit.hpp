@@ -1,6 +1,7 @@
 #pragma once
 
 #include "odecast/posterior/model.hpp"
+#include "odecast/posterior/trajectory_fit.hpp"
 #include "odecast/training/exact.hpp"
 #include "odecast/training/train.hpp"
 
@@ -15,7 +16,16 @@ enum class Trainer {
   sgd,
 };
 
+/// Where the spread of the draws comes from.
+enum class PosteriorKind {
+  dropout,     ///< the paper's: masks of the trained network
+  trajectory,  ///< the likelihood of the observations; sparse polynomial fields
+};
+
 struct FitOptions {
+  PosteriorKind posterior = PosteriorKind::dropout;
+  /// Of `trajectory`; its degree and threads are those below.
+  TrajectoryOptions trajectory = {};
   /// p of the polynomial kernel: the highest degree of the learnt equations.
   int degree = 2;
   /// k, units of the polynomial kernel. 0 means F = C(n+p, p): as many rank-one forms as there are

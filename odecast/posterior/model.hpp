@@ -6,6 +6,7 @@
 
 #include "odecast/network/network.hpp"
 #include "odecast/observations/scaling.hpp"
+#include "odecast/posterior/trajectory_posterior.hpp"
 
 namespace odecast {
 
@@ -13,7 +14,19 @@ namespace odecast {
 struct Model {
   std::vector<std::string> variables;
   Scaling scaling;
-  Network network;  ///< in model units
+  Network network;  ///< in model units; no layers where the field is known as `trajectory`
+
+  /// What `fit --posterior trajectory` found, in model units but for the noise.
+  struct TrajectoryPart {
+    int degree = 1;  ///< of the basis that numbers the members' monomials
+    std::vector<TrajectoryMember> members;
+    Vector noise;                ///< sd of the observations, user's units
+    double noise_ratio = 1;      ///< over the smoother's
+    double autocorrelation = 0;  ///< of neighbouring residuals
+    double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
+    bool misfit = false;
+  };
+  std::optional<TrajectoryPart> trajectory;
 
   /// Where the data end: forecasts continue from here unless told otherwise. User's units.
   std::string last_trajectory;  ///< its id; empty where there is only one
@@ -34,5 +47,8 @@ struct Model {
 
   int dimension() const { return static_cast<int>(variables.size()); }
 };
+
+/// The posterior of a model with a `trajectory` part.
+TrajectoryPosterior trajectory_posterior(const Model& model);
 
 }  // namespace odecast

@@ -13,7 +13,7 @@ namespace odecast {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  ///< 2 has `trajectory` instead of layers
 constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
 constexpr std::string_view kEnd = "\"\n}\n";
 
@@ -29,6 +29,32 @@ Json to_json(const Matrix& m) {
   return {{"rows", m.rows()},
           {"columns", m.cols()},
           {"values", std::vector<double>(m.data(), m.data() + m.size())}};
+}
+
+Json to_json(const Model& model, const Model::TrajectoryPart& part) {
+  const MonomialBasis basis(model.dimension(), part.degree);
+  const auto flat = [](const Matrix& m) { return std::vector<double>(m.data(), m.data() + m.size()); };
+  Json sets = Json::array();
+  for (const TrajectoryMember& m : part.members) {
+    Json terms = Json::array();
+    for (const FieldTerm& t : m.support)
+      terms.push_back({{"equation", t.equation}, {"powers", basis.powers(t.monomial)}});
+    sets.push_back({{"weight", m.weight},
+                    {"score", m.score},
+                    {"terms", terms},
+                    {"theta", to_json(m.theta)},
+                    {"covariance", flat(m.covariance)},
+                    {"last_state", to_json(m.last_state)},
+                    {"last_slope", flat(m.last_slope)},
+                    {"last_covariance", flat(m.last_covariance)}});
+  }
+  return {{"degree", part.degree},
+          {"noise", to_json(part.noise)},
+          {"noise_ratio", part.noise_ratio},
+          {"autocorrelation", part.autocorrelation},
+          {"continuity", part.continuity},
+          {"misfit", part.misfit},
+          {"sets", sets}};
 }
 
 /// Reads members of a JSON object; every complaint names the member.
@@ -99,6 +125,53 @@ struct Reader {
   }
 };
 
+Model::TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
+  Model::TrajectoryPart part;
+  part.degree = static_cast<int>(read.whole(json, "degree", 1, 20));
+  if (n == 0 || monomial_count(static_cast<int>(n), part.degree) * static_cast<double>(n) > 1e5)
+    read.fail("degree", fmt::format("{} with {} variables", part.degree, n), "at most 1e5 coefficients");
+  const MonomialBasis basis(static_cast<int>(n), part.degree);
+  part.noise = read.vector(json, "noise", n);
+  part.noise_ratio = read.number(json, "noise_ratio");
+  part.autocorrelation = read.number(json, "autocorrelation");
+  part.continuity = read.number(json, "continuity");
+  part.misfit = read.boolean(json, "misfit");
+  double weight = 0;
+  for (const Json& set : read.array(json, "sets")) {
+    TrajectoryMember m;
+    for (const Json& t : read.array(set, "terms")) {
+      FieldTerm term{static_cast<int>(read.whole(t, "equation", 0, static_cast<long>(n) - 1)), -1};
+      const Vector powers = read.vector(t, "powers", n);
+      for (int k = 0; k < basis.size() && term.monomial < 0; ++k) {
+        bool same = true;
+        for (std::size_t v = 0; v < n; ++v)
+          same = same && basis.powers(k)[v] == powers[static_cast<Eigen::Index>(v)];
+        if (same) term.monomial = k;
+      }
+      if (term.monomial < 0)
+        read.fail("powers", "a monomial above the degree", fmt::format("degree at most {}", part.degree));
+      m.support.push_back(term);
+    }
+    const std::size_t p = m.support.size();
+    const auto matrix = [&](const char* name, std::size_t rows, std::size_t columns) {
+      const Vector values = read.vector(set, name, rows * columns);
+      return Matrix(Eigen::Map<const Matrix>(values.data(), static_cast<long>(rows), static_cast<long>(columns)));
+    };
+    m.theta = read.vector(set, "theta", p);
+    m.covariance = matrix("covariance", p, p);
+    m.last_state = read.vector(set, "last_state", n);
+    m.last_slope = matrix("last_slope", n, p);
+    m.last_covariance = matrix("last_covariance", n, n);
+    m.weight = read.number(set, "weight");
+    m.score = read.number(set, "score");
+    if (!(m.weight >= 0 && m.weight <= 1)) read.fail("weight", fmt::format("{}", m.weight), "0 to 1");
+    weight += m.weight;
+    part.members.push_back(std::move(m));
+  }
+  if (!(std::abs(weight - 1) < 1e-6)) read.fail("sets", fmt::format("weights of {}", weight), "a sum of 1");
+  return part;
+}
+
 /// Nesting deeper than any model has is refused while parsing.
 Json parse_limited(const std::string& text, const std::string& name) {
   const Json::parser_callback_t limit = [&](int depth, Json::parse_event_t, Json&) {
@@ -129,14 +202,15 @@ std::string model_to_text(const Model& model) {
                       {"dropout", layer.dropout},
                       {"rescale", layer.rescale}});
   const auto& t = model.training;
-  const Json body = {
-      {"odecast_model", kVersion},
+  Json body = {
+      {"odecast_model", model.trajectory ? 2 : 1},
       {"variables", model.variables},
       {"scaling",
        {{"offset", to_json(model.scaling.offset)},
         {"scale", to_json(model.scaling.scale)},
         {"time", model.scaling.time}}},
       {"layers", layers},
+      {"trajectory", model.trajectory ? to_json(model, *model.trajectory) : Json()},
       {"last",
        {{"trajectory", model.last_trajectory},
         {"time", model.last_time},
@@ -157,6 +231,7 @@ std::string model_to_text(const Model& model) {
         {"iterations", t.iterations},
         {"objective", t.objective ? Json(*t.objective) : Json()},
         {"seed", t.seed}}}};
+  if (!model.trajectory) body.erase("trajectory");
   std::string text = body.dump(2);
   text.resize(text.size() - 2);  // the closing "\n}", which comes after the checksum
   const std::uint64_t hash = fnv1a(text);
@@ -192,6 +267,8 @@ Model model_from_text(const std::string& text, const std::string& name) {
                    read.number(scaling, "time")};
   if (!(model.scaling.scale.array() > 0).all() || !(model.scaling.time > 0)) read.fail("scale", "a number <= 0", "numbers > 0");
 
+  if (json.contains("trajectory"))
+    model.trajectory = read_trajectory(read, read.member(json, "trajectory"), n);
   auto width = static_cast<Eigen::Index>(n);
   for (const Json& l : read.array(json, "layers")) {
     Layer layer;
@@ -211,15 +288,17 @@ Model model_from_text(const std::string& text, const std::string& name) {
     width = layer.weights.rows();
     model.network.layers.push_back(std::move(layer));
   }
-  if (n == 0 || model.network.layers.empty() || width != static_cast<Eigen::Index>(n))
+  if (n == 0 || model.network.layers.empty() != model.trajectory.has_value() || width != static_cast<Eigen::Index>(n))
     read.fail("layers", fmt::format("{} outputs", width), fmt::format("{}, one per variable", n));
   // A polynomial kernel is expanded when loaded: its size must be one that fit would have made.
-  const Layer& first = model.network.layers.front();
-  if (first.activation == Activation::power &&
-      monomial_count(static_cast<int>(n), first.power) * static_cast<double>(n) *
-              static_cast<double>(first.weights.rows()) > 1e8)
-    read.fail("power", fmt::format("{} with {} variables", first.power, n),
-              "at most 1e8 coefficients");
+  if (!model.trajectory) {
+    const Layer& first = model.network.layers.front();
+    if (first.activation == Activation::power &&
+        monomial_count(static_cast<int>(n), first.power) * static_cast<double>(n) *
+                static_cast<double>(first.weights.rows()) > 1e8)
+      read.fail("power", fmt::format("{} with {} variables", first.power, n),
+                "at most 1e8 coefficients");
+  }
 
   const Json& last = read.member(json, "last");
   model.last_trajectory = read.text(last, "trajectory");
