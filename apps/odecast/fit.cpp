@@ -40,6 +40,18 @@ std::vector<Phase> read_schedule(const Arguments& a) {
   return schedule;
 }
 
+/// The columns to read; an input that is the time column is left to the fit.
+ReadOptions columns(const Arguments& a, FitOptions* options = nullptr) {
+  ReadOptions read = reading(a);
+  std::erase_if(read.inputs, [&](const std::string& name) {
+    const bool time = a.given("--time") ? name == a.text("--time")
+                                        : name == "t" || name == "time" || name == "T" || name == "Time";
+    if (time && options) options->time_name = name;
+    return time;
+  });
+  return read;
+}
+
 FitOptions read_options(const Arguments& a) {
   FitOptions o;
   o.posterior = a.text("--posterior") == "trajectory" ? PosteriorKind::trajectory : PosteriorKind::dropout;
@@ -50,6 +62,11 @@ FitOptions read_options(const Arguments& a) {
             "--noise-samples", "--masks", "--mask-per", "--gap", "--terms"},
         !trajectory, "--posterior dropout");
   o.trajectory.robust = a.given("--robust");
+  o.kind = a.text("--kind") == "map" ? ModelKind::map : ModelKind::flow;
+  o.hold_inputs = a.text("--between") == "held";
+  needs(a, {"--between"}, a.given("--inputs"), "--inputs");
+  needs(a, {"--derivative", "--noise-factor", "--noise-order", "--gap"}, o.kind == ModelKind::flow, "--kind flow");
+  columns(a, &o);
   o.degree = static_cast<int>(a.whole("--degree", 1, 20));
   o.hidden = a.text("--hidden") == "auto" ? 0 : static_cast<int>(a.whole("--hidden", 1, 100000));
   o.dropout = a.number("--dropout");
@@ -65,7 +82,10 @@ FitOptions read_options(const Arguments& a) {
   o.derivative.method = *derivative_from_name(a.text("--derivative"));
   o.derivative.forward.noise_factor = a.number("--noise-factor");
   o.derivative.forward.noise_order = a.number("--noise-order");
-  if (a.given("--noise")) o.derivative.noise = o.trajectory.noise = to_vector(a.numbers("--noise"));
+  if (a.given("--noise")) {
+    o.derivative.noise = to_vector(a.numbers("--noise"));
+    o.trajectory.noise = o.derivative.noise;
+  }
   if (a.given("--gap")) o.derivative.gap = a.number("--gap");
   o.select_terms = a.text("--terms") == "select";
   o.trainer = a.text("--trainer") == "exact" ? Trainer::exact
@@ -112,7 +132,7 @@ int run(const Arguments& a) {
   {
     const Observer observer = progress(a);
     std::error_code ignored;
-    ReadOptions read = reading(a);
+    ReadOptions read = columns(a);
     if (options.posterior == PosteriorKind::trajectory && !a.given("--missing")) read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
@@ -127,14 +147,12 @@ int run(const Arguments& a) {
     }
   }
   say_reading(a, table);
-  if (!table.inputs.empty())
-    warn(a, fmt::format("inputs {} are read and not used: the model is autonomous", fmt::join(table.inputs, ", ")));
   const FitSummary& summary = result.summary;
   const bool good = summary.usable;
   if (good) save_model(result.model, output);
   const bool with_page = good && a.given("--report");
   if (with_page) {
-    if (!data) data = read_observations(inputs, reading(a));
+    if (!data) data = read_observations(inputs, columns(a));
     write_file(report, render_page(fit_page(*data, result, options, {a.text("--title"), origin(a)})));
   }
 
@@ -159,7 +177,7 @@ int run(const Arguments& a) {
       j["seeds"] = summary.seeds;
     }
     if (const auto& part = result.model.trajectory) {
-      j["noise"] = std::vector<double>(part->noise.begin(), part->noise.end());
+      j["noise"] = std::vector<double>(result.model.noise.begin(), result.model.noise.end());
       j["noise_ratio"] = part->noise_ratio;
       j["autocorrelation"] = part->autocorrelation;
       j["continuity"] = part->continuity;
@@ -176,16 +194,17 @@ int run(const Arguments& a) {
     if (options.derivative.method == DerivativeMethod::automatic)
       say(a, "Derivative: " + summary.derivative + ".");
     if (record.objective) {
-      say(a, fmt::format("Expected dropout objective {:.7g} (mean squared error of du/dt, masks "
-                         "averaged exactly).",
-                         *record.objective));
-      say(a, "\nMean field, with the standard deviation over the masks:");
+      say(a, fmt::format("Expected dropout objective {:.7g} (mean squared error of {}, masks averaged exactly).",
+                         *record.objective, options.kind == ModelKind::map ? "the next row" : "du/dt"));
+      say(a, fmt::format("\nMean {}, with the standard deviation over the masks:",
+                         options.kind == ModelKind::map ? "map" : "field"));
       say(a, format_equations(result.model, EquationFormat::text));
     }
     if (const auto& part = result.model.trajectory) {
       std::string noise;
-      for (Eigen::Index i = 0; i < part->noise.size(); ++i)
-        noise += fmt::format("{}{} {:.3g}", i ? ", " : "", result.model.variables[static_cast<std::size_t>(i)], part->noise[i]);
+      for (int i = 0; i < result.model.dimension(); ++i)
+        noise += fmt::format("{}{} {:.3g}", i ? ", " : "", result.model.variables[static_cast<std::size_t>(i)],
+                             result.model.noise[i]);
       say(a, fmt::format("Standard deviation of the noise: {} ({:.2f} times the smoother's).", noise, part->noise_ratio));
       say(a, "\nMean field, with the standard deviation of the posterior:");
       say(a, format_equations(result.model, EquationFormat::text));
@@ -208,6 +227,8 @@ Command fit_command() {
   std::vector<Option> options = {
       {"--posterior", "WHAT", "dropout: the paper's masks; trajectory: the likelihood of the\nobservations, sparse equations, spread from the data", "dropout", 0, {"dropout", "trajectory"}},
       {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
+      {"--kind", "WHAT", "flow: learn du/dt; map: learn the next row from each, in discrete\ntime", "flow", 0, {"flow", "map"}},
+      {"--between", "HOW", "inputs between rows: linear, or held until the next row", "linear", 0, {"linear", "held"}},
       {"--degree", "P", "degree of the polynomial kernel, or of the candidate terms", fmt::format("{}", kDefaults.degree)},
       {"--hidden", "K", "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
@@ -242,7 +263,8 @@ Command fit_command() {
           "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
           "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
           "odecast fit train.csv --posterior trajectory -o model.json\n"
-          "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper",
+          "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper\n"
+          "odecast fit driven.csv --inputs F --degree 3 --dropout 0 --derivative auto",
           {{"DATA", "a table with a time column and one column per variable: CSV,\n"
                     "                         .npy or .npz; - is standard input; several files are\n"
                     "                         several trajectories",

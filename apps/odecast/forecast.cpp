@@ -75,6 +75,42 @@ std::string trajectory_of(const Arguments& a, const Dataset& file, const Model& 
   return a.text("--trajectory");
 }
 
+/// The future of the model's measured inputs: of --drive, or of the file with the times or the truth where it has them.
+std::optional<InputSignal> input_signal(const Arguments& a, const Model& model) {
+  const int count = model.inputs.measured();
+  if (count == 0) {
+    needs(a, {"--drive"}, false, "a model with inputs (fit --inputs)");
+    return std::nullopt;
+  }
+  const std::vector<std::string> names(model.inputs.names.begin(), model.inputs.names.begin() + count);
+  for (const char* option : {"--drive", "--at", "--truth"}) {
+    if (!a.given(option)) continue;
+    ReadOptions read = reading(a);
+    read.inputs = names;
+    const auto take = [&] {
+      const Dataset file = read_observations(a.text(option), read);
+      const Trajectory& t = find_trajectory(file, trajectory_of(a, file, model));
+      return InputSignal{t.times, t.inputs};
+    };
+    if (std::string_view(option) == "--drive") {
+      read.variables = {names[0]};  // there may be no others
+      read.inputs.erase(read.inputs.begin());
+      const Dataset file = read_observations(a.text(option), read);
+      const Trajectory& t = find_trajectory(file, trajectory_of(a, file, model));
+      InputSignal signal{t.times, Matrix(t.rows(), count)};
+      signal.values.col(0) = t.states.col(0);
+      if (count > 1) signal.values.rightCols(count - 1) = t.inputs;
+      return signal;
+    }
+    try {
+      return take();
+    } catch (const Error&) {
+      continue;  // no such columns: the forecast asks for --drive
+    }
+  }
+  return std::nullopt;
+}
+
 /// Output times: those of a file, or an even grid.
 std::vector<double> output_times(const Arguments& a, const Model& model, const ForecastOptions& o) {
   const double start = forecast_start(model, o).time;
@@ -148,12 +184,25 @@ int run(const Arguments& a) {
     }
   }
   options.times = output_times(a, model, options);
+  options.inputs = input_signal(a, model);
+  const bool map = model.kind == ModelKind::map;
+  needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"}, !map,
+        "a model of du/dt, not a map");
+  needs(a, {"--noise"}, a.given("--observations"), "--observations");
+  if (a.given("--observations")) {
+    if (!a.given("--noise") && model.noise.size() == 0)
+      throw_usage({"option --observations", "a model that does not know the noise", "--noise",
+                   "Give the standard deviation of an observation: --noise S, one or one per variable."});
+    options.noise = a.given("--noise") ? to_vector(a.numbers("--noise")) : model.noise;
+    if (options.noise->size() == 1) options.noise = Vector::Constant(model.dimension(), (*options.noise)[0]);
+  }
   const bool fixed = options.solver.method != Method::rk45;
   needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
   needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
+  needs(a, {"--observations"}, a.text("--field") == "draws", "--field draws");
   needs(a, {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort", "--duplicates", "--sample-step",
             "--trajectory"},
-        a.given("--at") || a.given("--truth"), "--at or --truth");
+        a.given("--at") || a.given("--truth") || a.given("--drive"), "--at, --truth or --drive");
   const bool enumerated = options.masks == MaskSource::enumerated;
   needs(a, {"--draws", "--seed"}, !enumerated, "--masks sampled");
   needs(a, {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
@@ -225,6 +274,9 @@ std::vector<Option> forecast_options() {
       {"--step", "H", "spacing of the output times (default: that of the data)", ""},
       {"--at", "FILE", "output at the times of this data file instead", ""},
       {"--trajectory", "ID", "which one of that file, and of the truth (default: the one the\nmodel continues)", ""},
+      {"--drive", "FILE", "the future of the inputs of a driven system: time and inputs\n(default: those columns of --at or --truth)", ""},
+      {"--observations", "", "bands for what would be observed, too: the state and its noise", ""},
+      {"--noise", "S,…", "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
       {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
       {"--masks", "WHICH", "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 hidden units)", "sampled", 0, {"sampled", "enumerated"}},
       {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},

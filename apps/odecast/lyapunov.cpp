@@ -6,7 +6,6 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
-#include "odecast/posterior/dropout_posterior.hpp"
 #include "odecast/posterior/model_file.hpp"
 #include "odecast/scores/lyapunov.hpp"
 #include "odecast/systems/catalogue.hpp"
@@ -23,17 +22,17 @@ struct OfDraws {
 };
 OfDraws of_draws(const Model& model, const Vector& start, const LyapunovOptions& options, long draws,
                  const Arguments& a, const Observer& observer) {
-  const DropoutPosterior posterior(model.network);
+  const auto posterior = make_posterior(model);
   std::vector<LyapunovSpectrum> spectra(static_cast<std::size_t>(draws));
   parallel_for(
       a.threads(), spectra.size(),
       [&](std::size_t k) {
-        spectra[k] = lyapunov_spectrum(posterior.draw(a.seed(), k), start, options);
+        spectra[k] = lyapunov_spectrum(posterior->draw(a.seed(), k), start, options);
       },
       [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(draws)); });
   OfDraws result{{}, draws};
   for (const LyapunovSpectrum& s : spectra)
-    if (s.status == SolveStatus::finished) result.exponents.push_back(s.exponents / model.scaling.time);
+    if (s.status == SolveStatus::finished) result.exponents.push_back(s.exponents / (options.map ? model.step : model.scaling.time));
   return result;
 }
 
@@ -56,6 +55,11 @@ int run(const Arguments& a) {
     system = find_system(name);
     start = a.given("--init") ? to_vector(a.numbers("--init")) : system->start;
   }
+  if ((model && model->inputs.size() > 0) || (system && system->drive))
+    throw_usage({"lyapunov", "a system that is driven from outside", "one without inputs",
+                 "The exponents of a driven system depend on what drives it."});
+  options.map = model ? model->kind == ModelKind::map : system->map;
+  needs(a, {"--interval"}, !options.map, "a flow: a map is factored at every iteration");
   const auto dimension = static_cast<Eigen::Index>(is_model ? model->dimension() : system->field.dimension());
   if (start.size() != dimension)
     throw_usage({"option --init", fmt::format("{} values", start.size()), fmt::format("{}", dimension),
@@ -65,12 +69,12 @@ int run(const Arguments& a) {
   nlohmann::ordered_json json{{"of", name}};
   LyapunovSpectrum s;
   if (is_model) {  // follow it in the model's units
-    const double unit = model->scaling.time;
+    const double unit = options.map ? model->step : model->scaling.time;
     options.until /= unit;
     options.transient /= unit;
     options.interval /= unit;
     const Vector from = model->scaling.to_model(start);
-    s = lyapunov_spectrum(DropoutPosterior(model->network).mean_field(), from, options, observer);
+    s = lyapunov_spectrum(make_posterior(*model)->mean_field(), from, options, observer);
     s.exponents /= unit;
     s.standard_error /= unit;
     s.divergence /= unit;

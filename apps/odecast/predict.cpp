@@ -1,12 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
-#include "odecast/posterior/dropout_posterior.hpp"
 #include "odecast/posterior/model_file.hpp"
 
 namespace odecast::cli {
@@ -15,19 +14,16 @@ namespace {
 int run(const Arguments& a) {
   const Model model = load_model(a.positional(0));
   const Vector u = to_vector(a.numbers("--at"));
-  if (u.size() != model.dimension())
+  const auto arguments = model.arguments();
+  if (u.size() != static_cast<Eigen::Index>(arguments.size()))
     throw_usage({"option --at", fmt::format("{} values", u.size()),
-                 fmt::format("{}", model.dimension()), "Give one value per variable."});
+                 fmt::format("{} ({})", arguments.size(), fmt::join(arguments, ", ")), "Give one value for each."});
   const double level = a.number("--level");
   if (!(level > 0 && level < 1))
     throw_usage({"option --level", a.text("--level"), "a number between 0 and 1", "0.95 is usual."});
-  std::unique_ptr<Posterior> owned;
-  if (model.trajectory)
-    owned = std::make_unique<TrajectoryPosterior>(trajectory_posterior(model));
-  else
-    owned = std::make_unique<DropoutPosterior>(model.network);
+  const auto owned = make_posterior(model);
   const Posterior& posterior = *owned;
-  const Vector v = model.scaling.to_model(u);
+  const Vector v = model.to_model(u);
   Moments m;
   if (a.given("--draws")) {
     const auto draws = static_cast<int>(a.whole("--draws", 2, 1'000'000'000));
@@ -35,8 +31,8 @@ int run(const Arguments& a) {
   } else {
     m = posterior.moments(v);
   }
-  const Vector mean = model.scaling.rate().cwiseProduct(m.mean);
-  const Vector sd = model.scaling.rate().cwiseProduct(m.sd());
+  const Vector mean = model.base() + model.rate().cwiseProduct(m.mean);
+  const Vector sd = model.rate().cwiseProduct(m.sd());
   const double c = normal_quantile((1 + level) / 2);
   if (a.json()) {
     nlohmann::ordered_json j;
@@ -45,13 +41,14 @@ int run(const Arguments& a) {
                                                          {"sd", sd[i]},
                                                          {"lower", mean[i] - c * sd[i]},
                                                          {"upper", mean[i] + c * sd[i]}};
-    fmt::print("{}\n", nlohmann::ordered_json{{"derivative", j}, {"level", level}}.dump(2));
+    fmt::print("{}\n", nlohmann::ordered_json{{model.kind == ModelKind::map ? "next" : "derivative", j},
+                                              {"level", level}}.dump(2));
     return kDone;
   }
   fmt::print("{:<12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "sd", "lower", "upper");
   for (Eigen::Index i = 0; i < mean.size(); ++i)
     fmt::print("{:<12} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n",
-               "d" + model.variables[static_cast<std::size_t>(i)] + "/dt", mean[i], sd[i],
+               model.left_side(model.variables[static_cast<std::size_t>(i)]), mean[i], sd[i],
                mean[i] - c * sd[i], mean[i] + c * sd[i]);
   return kDone;
 }
@@ -61,12 +58,12 @@ int run(const Arguments& a) {
 Command predict_command() {
   return {"predict",
           "du/dt at a state, with its spread",
-          "Gives mean, standard deviation and interval of du/dt at a state over the draws of the\n"
+          "Gives mean, standard deviation and interval of du/dt (of a map: of the next state) over the draws of the\n"
           "model: exactly where a closed form exists, or from K sampled draws as in the paper.",
           "odecast predict model.json --at=-1,-1,-1",
           {{"MODEL", "file written by odecast fit"}},
           with_common({
-              {"--at", "A,B,…", "the state", ""},
+              {"--at", "A,B,…", "the state, and behind it the inputs of a driven system", ""},
               {"--draws", "K", "sample K draws (default: exact)", ""},
               {"--level", "P", "confidence level of the interval", "0.95"},
               seed_option(),

@@ -42,7 +42,9 @@ std::string table(const Scores& s) {
 
 int run(const Arguments& a) {
   ScoreOptions options;
-  options.band = a.text("--band") == "quantiles" ? ScoredBand::quantiles : ScoredBand::sd;
+  options.band = a.text("--band") == "quantiles"  ? ScoredBand::quantiles
+                 : a.text("--band") == "observed" ? ScoredBand::observed
+                                                  : ScoredBand::sd;
   options.threshold = a.number("--threshold");
   options.trajectory = a.text("--trajectory");
   if (a.given("--lyapunov")) options.lyapunov = a.number("--lyapunov");
@@ -66,7 +68,7 @@ int run(const Arguments& a) {
                        s.vpt_lyapunov_times ? Json(*s.vpt_lyapunov_times) : Json(nullptr)},
                       {"threshold", s.vpt_threshold}}},
                     {"level", s.level},
-                    {"band", s.band == ScoredBand::sd ? "sd" : "quantiles"},
+                    {"band", band_name(s.band)},
                     {"trajectory", s.trajectory},
                     {"points", s.points},
                     {"from", s.from},
@@ -82,7 +84,7 @@ int run(const Arguments& a) {
 
 Command score_command() {
   std::vector<Option> options = {
-      {"--band", "WHICH", "the band to judge", "sd", 0, {"sd", "quantiles"}},
+      {"--band", "WHICH", "the band to judge; observed: that of an observation, where the\ntruth is a noisy one (forecast --observations)", "sd", 0, {"sd", "quantiles", "observed"}},
       {"--threshold", "E", "of the valid prediction time, in sd of the truth", "0.4"},
       {"--lyapunov", "L", "largest exponent: gives that time in Lyapunov times", ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""},

@@ -73,7 +73,7 @@ std::vector<Option> reading_options() {
   return {{"--time", "NAME", "the time column (default: t or time)", ""},
           {"--id", "NAME", "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
           {"--variables", "A,B,…", "the columns to use (default: all others)", ""},
-          {"--inputs", "A,B,…", "columns that drive the system (default: none)", ""},
+          {"--inputs", "A,B,…", "columns that drive the system, the time among them if it does\n(default: none)", ""},
           {"--header", "WHAT", "whether the first line names the columns", "sniff", 0, {"sniff", "yes", "no"}},
           {"--separator", "WHICH", "what stands between the columns", "sniff", 0, {"sniff", ",", ";", "tab", "|"}},
           {"--decimal", "WHICH", "the decimal mark of the numbers", "sniff", 0, {"sniff", "point", "comma"}},

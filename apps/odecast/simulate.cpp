@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
@@ -28,6 +29,19 @@ std::vector<Parameter> parameters(const Arguments& a) {
   return result;
 }
 
+/// A map from its start, certified by a second orbit that starts one unit in the last place away.
+CertifiedSolution iterate_certified(const System& system, const Vector& start, const std::vector<double>& times) {
+  SolverOptions options;
+  options.method = Method::iterate;
+  options.fixed_step = system.step;
+  options.bound = 1e100;
+  Vector beside = start;
+  for (double& x : beside) x = std::nextafter(x, 1e300);
+  CertifiedSolution result{solve(system.field, 0, start, times, options), 0};
+  result.certified_until = agreed_until(result.solution, solve(system.field, 0, beside, times, options), 0, times);
+  return result;
+}
+
 int run(const Arguments& a) {
   const System system = find_system(
       a.positional(0), a.given("--size") ? static_cast<int>(a.whole("--size", 4, 10000)) : 0,
@@ -38,7 +52,7 @@ int run(const Arguments& a) {
                  fmt::format("{} ({})", system.start.size(), fmt::join(system.variables, ", ")),
                  "Give one value per variable, separated by commas."});
   const double step = a.given("--step") ? a.number("--step") : system.step;
-  const double until = a.given("--until") ? a.number("--until") : 5000 * step;
+  const double until = a.given("--until") ? a.number("--until") : (system.map ? 1000 : 5000) * step;
   std::vector<double> times = regular_times(0, until, step);
   times.insert(times.begin(), 0.0);
   const double noise = a.number("--noise");
@@ -48,7 +62,13 @@ int run(const Arguments& a) {
   if (!output.empty()) check_output(output, {});
 
   CertifiedSolution truth;
-  {
+  if (system.map) {
+    const double iterations = step / system.step;
+    if (std::abs(iterations - std::round(iterations)) > 1e-9 * iterations || iterations < 0.5)
+      throw_usage({"option --step", fmt::format("{}", step), "a whole number: " + system.name + " is a map",
+                   "Leave it out for a row per iteration."});
+    truth = iterate_certified(system, start, times);
+  } else {
     const Observer observer = progress(a);
     // Two integrations, each from 0 to the end; time going back means the second has begun.
     double run = 0, last = 0;
@@ -68,6 +88,12 @@ int run(const Arguments& a) {
     return kNotTrusted;
   }
   Dataset data{system.variables, {{"", times, truth.solution.states}}};
+  if (system.drive) {
+    data.inputs = system.inputs;
+    Matrix& inputs = data.trajectories[0].inputs;
+    inputs.resize(static_cast<Eigen::Index>(times.size()), static_cast<Eigen::Index>(system.inputs.size()));
+    for (std::size_t i = 0; i < times.size(); ++i) system.drive(times[i], inputs.row(static_cast<Eigen::Index>(i)).data());
+  }
   const bool certified = truth.certified_until >= times.back();
   if (!certified) data.certified_until = truth.certified_until;
   Vector sd = Vector::Zero(data.dimension());
@@ -115,7 +141,7 @@ Command simulate_command() {
       {{"SYSTEM", "name, in any case"}},
       with_common({
           {"--init", "A,B,…", "start (default: the catalogue's)", ""},
-          {"--until", "T", "end time (default: 5000 steps)", ""},
+          {"--until", "T", "end time (default: 5000 steps; 1000 iterations of a map)", ""},
           {"--step", "H", "spacing of the rows (default: the catalogue's)", ""},
           {"--noise", "F", "add Gaussian noise of sd F × …", "0"},
           {"--noise-of", "WHAT", "… each variable's sd, or the rms over all variables", "sd", 0,

@@ -18,7 +18,10 @@ Json to_json(const System& s) {
   return {{"name", s.name},
           {"title", s.title},
           {"variables", s.variables},
+          {"kind", s.map ? "map" : "flow"},
           {"equations", s.equations},
+          {"inputs", s.inputs},
+          {"input_equations", s.input_equations},
           {"parameters", parameters},
           {"start", std::vector<double>(s.start.begin(), s.start.end())},
           {"step", s.step},
@@ -30,6 +33,7 @@ Json to_json(const System& s) {
 std::string details(const System& s) {
   std::string text = fmt::format("{}: {}\n\n", s.name, s.title);
   for (const auto& e : s.equations) text += "  " + e + "\n";
+  for (const auto& e : s.input_equations) text += "  " + e + "\n";
   if (!s.parameters.empty()) {
     text += "\nparameters ";
     for (const Parameter& p : s.parameters) text += fmt::format(" {} = {}", p.name, format_number(p.value));

@@ -77,6 +77,31 @@ Vector row_weights(const DerivativeRows& rows, double first) {
   return alike ? Vector() : weights;
 }
 
+DerivativeRows first_targets(DerivativeRows rows, int targets) {
+  if (rows.derivatives.cols() == targets) return rows;
+  rows.derivatives = Matrix(rows.derivatives.leftCols(targets));
+  rows.sigma = Matrix(rows.sigma.leftCols(targets));
+  return rows;
+}
+
+DerivativeRows successors(const Dataset& data, double spacing) {
+  std::vector<std::pair<const Trajectory*, Eigen::Index>> pairs;
+  for (const Trajectory& t : data.trajectories)
+    for (int i = 0; i + 1 < t.rows(); ++i) {
+      const double h = t.times[static_cast<std::size_t>(i + 1)] - t.times[static_cast<std::size_t>(i)];
+      if (std::abs(h - spacing) <= 1e-6 * spacing) pairs.emplace_back(&t, i);
+    }
+  if (pairs.empty()) too_few(data.source, data.rows(), data.trajectories.size(), 2);
+  const auto count = static_cast<Eigen::Index>(pairs.size()), n = static_cast<Eigen::Index>(data.dimension());
+  DerivativeRows rows{Matrix(count, n), Matrix(count, n), Matrix::Zero(count, n)};
+  for (Eigen::Index k = 0; k < count; ++k) {
+    const auto& [t, i] = pairs[static_cast<std::size_t>(k)];
+    rows.states.row(k) = t->states.row(i);
+    rows.derivatives.row(k) = t->states.row(i + 1);
+  }
+  return rows;
+}
+
 std::string_view derivative_name(DerivativeMethod method) {
   return kNames[static_cast<std::size_t>(method)];
 }

@@ -17,6 +17,14 @@ struct DerivativeRows {
   int dimension() const { return static_cast<int>(states.cols()); }
 };
 
+/// The rows with the derivatives of the first variables only. The others drive the system: their derivatives are not
+/// to be learnt.
+DerivativeRows first_targets(DerivativeRows rows, int targets);
+
+/// A map takes u_i to u_{i+1}: rows of states with the next one in place of the derivative, `spacing` apart to a
+/// millionth; pairs further apart are gaps. One row per pair, σ = 0. Throws Error (data) when there is none.
+DerivativeRows successors(const Dataset& data, double spacing);
+
 /// Weights 1/σ² of a block of rows relative to `first`; empty where all are 1, to a millionth: even
 /// sampling up to round-off of the times, or σ = 0.
 Vector row_weights(const DerivativeRows& rows, double first);

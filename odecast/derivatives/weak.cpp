@@ -300,7 +300,7 @@ double time_scale(const std::vector<Segment>& segments, const Vector& noise) {
 }
 
 WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
-                   const Vector& noise) {
+                   const Vector& noise, int targets) {
   const int n = static_cast<int>(noise.size()), F = basis.size();
   assert(basis.variables() == n);
   WeakRows rows;
@@ -353,6 +353,10 @@ WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& ba
     rows.integrals.row(k) = v.transpose() * phi.middleRows(first, size);
     rows.increments.row(k) = slope.transpose() * rows.states[which].middleRows(first, size);
     rows.functionals.push_back({which, first, std::move(rule)});
+  }
+  if (targets > 0 && targets < n) {
+    rows.increments = Matrix(rows.increments.leftCols(targets));
+    rows.truncation = Matrix(rows.truncation.leftCols(targets));
   }
   return rows;
 }

@@ -40,9 +40,9 @@ struct WeakRows {
 
   std::vector<Functional> functionals;  ///< ordered by segment and time
   Matrix integrals;                     ///< functionals × monomials
-  Matrix increments;                    ///< functionals × variables
+  Matrix increments;                    ///< functionals × variables whose equations are to be learnt
   std::vector<Matrix> states;           ///< the observations of each segment
-  Vector noise;                         ///< σ of each variable
+  Vector noise;                         ///< σ of each variable, those that drive the system too
   Matrix truncation;                    ///< standard deviation of the rule's error in each increment
   double radius = 0;                    ///< R; shorter segments have shorter ones
 
@@ -57,10 +57,10 @@ inline constexpr int kWeakRows = 17;
 /// / σ_uj², at the shortest T at which this is below 4. Noise cancels, however fine the sampling.
 double time_scale(const std::vector<Segment>& segments, const Vector& noise);
 
-/// R is 1.5 time scales, or shorter until there are five times as many rows as monomials. Test functions with a
+/// The first `targets` variables have equations (0: all), the others drive them. R is 1.5 time scales, or shorter until there are five times as many rows as monomials. Test functions with a
 /// spacing above R/2 inside are left out. Segments of less than kWeakRows rows have none; the result may be empty.
 WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
-                   const Vector& noise);
+                   const Vector& noise, int targets = 0);
 
 /// φ̃_m(y) of every m, and where `slopes` is not null ∂φ̃_m/∂y_j, monomials × variables.
 void debiased_monomials(const MonomialBasis& basis, const double* y, const Vector& noise,

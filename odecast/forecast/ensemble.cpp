@@ -50,7 +50,7 @@ void solve_with_transition_noise(const EnsembleSetting& s, const VectorField& fi
 
 /// Whether all trajectories can run in lanes.
 bool in_lanes(const EnsembleSetting& s) {
-  return s.solver.method == Method::rk45 && !s.options.transition_noise &&
+  return s.solver.method == Method::rk45 && !s.options.transition_noise && s.autonomous() &&
          s.posterior.draw(s.options.seed, 0).polynomial();
 }
 
@@ -81,12 +81,13 @@ void integrate(const EnsembleSetting& s, const std::vector<Member>& members, dou
   }
   for (std::size_t k = 0; k < members.size(); ++k) {
     const Member& m = members[k];
+    const VectorField field = s.driven(m.field);
     double* states = all_states + k * s.trajectory_size();
     if (s.options.transition_noise) {
-      solve_with_transition_noise(s, m.field, s.start_of(m.index), m.index, states, ends[k]);
+      solve_with_transition_noise(s, field, s.start_of(m.index), m.index, states, ends[k]);
       continue;
     }
-    const Solution one = solve(m.field, s.t0, s.start_of(m.index), s.output_times, s.solver);
+    const Solution one = solve(field, s.t0, s.start_of(m.index), s.output_times, s.solver);
     ends[k] = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
     for (int t = 0; t < one.outputs; ++t)
       for (int i = 0; i < s.n; ++i) states[i * s.stride() + t] = one.states(t, i);
@@ -298,6 +299,32 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
 }
 
 }  // namespace
+
+VectorField EnsembleSetting::driven(const VectorField& field) const {
+  if (autonomous()) return field;
+  const InputPart& part = model.inputs;
+  std::vector<double> arguments(static_cast<std::size_t>(n + part.size()));
+  // Solvers ask at times close to each other: the interval of the last call is tried first.
+  auto function = [field, part, signal = inputs, n = n, unit = model.scaling.time, arguments,
+                   at = std::size_t{0}](double t, const double* u, double* dudt) mutable {
+    double* w = std::copy_n(u, n, arguments.data());
+    if (signal) {
+      const auto& knots = signal->times;
+      if (!(knots[at] <= t && (at + 1 == knots.size() || t < knots[at + 1])))
+        at = static_cast<std::size_t>(
+            std::max<std::ptrdiff_t>(1, std::upper_bound(knots.begin(), knots.end(), t) - knots.begin()) - 1);
+      const auto row = static_cast<Eigen::Index>(at);
+      const bool last = at + 1 == knots.size();
+      const double share = part.held || last ? 0 : std::max(0.0, (t - knots[at]) / (knots[at + 1] - knots[at]));
+      for (Eigen::Index j = 0; j < part.measured(); ++j)
+        *w++ = signal->values(row, j) +
+               (share > 0 ? share * (signal->values(row + 1, j) - signal->values(row, j)) : 0);
+    }
+    if (part.time) *w = (t * unit - part.offset[part.size() - 1]) / part.scale[part.size() - 1];
+    field(t, arguments.data(), dudt);
+  };
+  return VectorField(n, std::move(function), field.step_hook());
+}
 
 Vector EnsembleSetting::start_of(std::uint64_t index) const {
   if (continues)

@@ -19,7 +19,12 @@ struct EnsembleSetting {
   int n, times;
   double t0;
   std::vector<double> output_times;
-  bool continues;  ///< from where the data end
+  bool continues;                                  ///< from where the data end
+  std::shared_ptr<const InputSignal> inputs = {};  ///< in model units; null for an autonomous system
+
+  /// The field with its inputs as functions of time.
+  VectorField driven(const VectorField& field) const;
+  bool autonomous() const { return model.inputs.size() == 0; }
   /// Trajectories are variable × stride.
   int stride() const { return lane_stride(times); }
   std::size_t trajectory_size() const {

@@ -55,7 +55,21 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
             "increasing times after the start", "Check --from, --until and --at.");
     before = t;
   }
-  check(o.solver);
+  if (model.kind == ModelKind::flow) check(o.solver);
+  require(model.kind == ModelKind::flow || !o.transition_noise, "--transition-noise", "a map", "a flow",
+          "A map has no solver whose error it would stand for.");
+  if (model.kind == ModelKind::map)
+    for (const double t : o.times) {
+      const double iterations = (t - start.time) / model.step;
+      require(std::abs(iterations - std::round(iterations)) <= 1e-6 * std::max(1.0, iterations), "output times",
+              fmt::format("t = {}, {:.6g} iterations after the start", t, iterations), "whole numbers of iterations",
+              "The model is a map: choose a --step that is a multiple of the data's spacing.");
+    }
+  if (o.noise) {
+    is_state(*o.noise, "--noise");
+    require((o.noise->array() >= 0).all(), "--noise", "a negative value", "values >= 0",
+            "A standard deviation is not negative.");
+  }
   if (o.masks == MaskSource::enumerated) {
     require(atoms > 0, "--masks", "enumerated, with more than 20 units that may be dropped or a mask that changes",
             "at most 2^20 masks, one per trajectory", "Use --masks sampled.");
@@ -123,6 +137,28 @@ class WeightedQuantiles {
   std::size_t at_ = 0;
 };
 
+/// The x with P(X + σ ε <= x) = p for draws X with weights and ε ~ N(0, 1): Newton's method on the smooth
+/// distribution function, bisection where it leaves the bracket.
+double noisy_quantile(double p, double sigma, const std::vector<double>& x, const std::vector<double>& weights,
+                      double low, double high, double guess) {
+  constexpr double kSqrtHalf = 0.70710678118654752, kDensity = 0.39894228040143268;
+  for (int i = 0; i < 60; ++i) {
+    double excess = 0, density = 0;  // Σ w (Φ(z) - p) and its derivative
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      if (weights[k] == 0) continue;
+      const double z = (guess - x[k]) / sigma;
+      excess += weights[k] * (0.5 * std::erfc(-z * kSqrtHalf) - p);
+      if (std::abs(z) < 8) density += weights[k] * kDensity * std::exp(-0.5 * z * z) / sigma;
+    }
+    (excess > 0 ? high : low) = guess;
+    const double newton = guess - excess / density;
+    const double next = density > 0 && newton > low && newton < high ? newton : 0.5 * (low + high);
+    if (std::abs(next - guess) <= 1e-9 * (std::abs(guess) + sigma)) return next;
+    guess = next;
+  }
+  return guess;
+}
+
 void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forecast& f) {
   f.q_lower.resize(rows + 1, s.n);
   f.q_median.resize(rows + 1, s.n);
@@ -157,6 +193,24 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
       f.q_lower(at + 1, i) = offset + scale * quantile(tail);
       f.q_median(at + 1, i) = offset + scale * quantile(0.5);
       f.q_upper(at + 1, i) = offset + scale * quantile(1 - tail);
+      if (!s.options.noise) continue;
+      const double sigma = (*s.options.noise)[i] / scale;
+      double lower = (f.q_lower(at + 1, i) - offset) / scale, upper = (f.q_upper(at + 1, i) - offset) / scale;
+      if (sigma > 0) {
+        const std::vector<double> now(x.begin() + static_cast<std::ptrdiff_t>(first), x.begin() + static_cast<std::ptrdiff_t>(first + size));
+        const std::vector<double> share(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(first + size));
+        const double reach = 9 * sigma, middle = (f.q_median(at + 1, i) - offset) / scale;
+        double least = middle, most = middle;
+        for (std::size_t k = 0; k < size; ++k)
+          if (share[k] > 0) least = std::min(least, now[k]), most = std::max(most, now[k]);
+        const double c = normal_quantile((1 + f.level) / 2);
+        lower = noisy_quantile(tail, sigma, now, share, least - reach, most + reach,
+                               middle - std::hypot(middle - lower, c * sigma));
+        upper = noisy_quantile(1 - tail, sigma, now, share, least - reach, most + reach,
+                               middle + std::hypot(upper - middle, c * sigma));
+      }
+      f.observed_lower(at + 1, i) = offset + scale * lower;
+      f.observed_upper(at + 1, i) = offset + scale * upper;
     }
   });
 }
@@ -176,19 +230,48 @@ std::vector<double> fraction_alive(const Ensemble& e, const std::vector<double>&
   return alive;
 }
 
+/// The signal in model units, or an Error where it does not belong to the model or does not reach.
+std::shared_ptr<const InputSignal> checked_inputs(const Model& model, const ForecastOptions& o, double start) {
+  const auto columns = static_cast<Eigen::Index>(model.inputs.measured());
+  if (columns == 0) return nullptr;
+  const std::string names = fmt::format("{}", fmt::join(model.inputs.names.begin(),
+                                                        model.inputs.names.begin() + columns, ", "));
+  const double end = o.times.back();
+  require(o.inputs.has_value(), "forecast of a driven system", "no inputs",
+          fmt::format("the future of {}, t = {:.6g} … {:.6g}", names, start, end).c_str(),
+          "Give a table with a time column and these: --drive FILE.");
+  const InputSignal& given = *o.inputs;
+  require(given.values.cols() == columns && !given.times.empty(), "inputs",
+          fmt::format("{} columns", given.values.cols()), fmt::format("{}", columns).c_str(), "Give all inputs.");
+  const double usual = given.times.size() > 1 ? given.times[given.times.size() - 1] - given.times[given.times.size() - 2] : 0;
+  const double slack = 1e-9 * std::max(1.0, std::abs(end));
+  require(given.times.front() <= start + slack && given.times.back() + usual >= end - slack, "inputs",
+          fmt::format("t = {:.6g} … {:.6g}", given.times.front(), given.times.back()),
+          fmt::format("at least t = {:.6g} … {:.6g}", start, end).c_str(),
+          "A forecast needs the inputs of all its times: give a longer table or a smaller --until.");
+  auto signal = std::make_shared<InputSignal>(given);
+  for (double& t : signal->times) t /= model.scaling.time;
+  for (Eigen::Index j = 0; j < columns; ++j)
+    signal->values.col(j) = (given.values.col(j).array() - model.inputs.offset[j]) / model.inputs.scale[j];
+  return signal;
+}
+
 EnsembleSetting make_setting(const Model& model, const ForecastOptions& o, const Posterior& posterior) {
   const ForecastStart start = forecast_start(model, o);
   check_options(model, o, start, posterior.atoms());
   SolverOptions solver = o.solver;
   solver.bound = o.bound_factor * model.data_scale;
-  // Fields do not depend on time, so that a forecast may run in model time.
-  const double unit = model.scaling.time;
+  const double unit = model.scaling.time;  // the forecast runs in model time
+  if (model.kind == ModelKind::map) {
+    solver.method = Method::iterate;
+    solver.fixed_step = model.step;
+  }
   solver.fixed_step /= unit;
   std::vector<double> times = o.times;
   for (double& t : times) t /= unit;
   const bool continues = !o.init && !o.init_sd && (!o.from || *o.from == model.last_time);
   return {model, o, posterior, start, solver, model.dimension(), static_cast<int>(times.size()),
-          start.time / unit, times, continues};
+          start.time / unit, times, continues, checked_inputs(model, o, start.time)};
 }
 
 }  // namespace
@@ -217,8 +300,7 @@ SolverOptions default_solver(const Model& model) {
 }
 
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
-  if (model.trajectory) return forecast(trajectory_posterior(model), model, options, observer);
-  return forecast(DropoutPosterior(model.network, options.mask), model, options, observer);
+  return forecast(*make_posterior(model, options.mask), model, options, observer);
 }
 
 Forecast forecast(const Posterior& posterior, const Model& model, const ForecastOptions& options,
@@ -287,6 +369,12 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.lower = f.mean - c * f.sd;
     f.upper = f.mean + c * f.sd;
   }
+  if (options.noise) {  // where there are quantiles, theirs replace these but for the start
+    const Matrix reach =
+        c * (f.sd.cwiseAbs2().rowwise() + options.noise->cwiseAbs2().transpose()).cwiseSqrt();
+    f.observed_lower = f.mean - reach;
+    f.observed_upper = f.mean + reach;
+  }
   if (q_band) {
     fill_quantiles(s, total, rows, f);
     f.q_median.row(0) = f.mean.row(0);
@@ -308,21 +396,14 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
 
 SingleTrajectory single_trajectory(const Model& model, SingleField which,
                                    const ForecastOptions& options, const Observer& observer) {
-  std::optional<TrajectoryPosterior> trajectory;
-  std::optional<DropoutPosterior> dropout;
-  if (model.trajectory)
-    trajectory.emplace(trajectory_posterior(model));
-  else
-    dropout.emplace(model.network);
-  const Posterior& posterior = trajectory ? static_cast<const Posterior&>(*trajectory) : *dropout;
+  const auto owned = make_posterior(model);
+  const Posterior& posterior = *owned;
   ForecastOptions one = options;  // no band: its limits do not apply
   one.bands = Bands::sd;
   one.masks = MaskSource::sampled;
   const EnsembleSetting s = make_setting(model, one, posterior);
   const VectorField chosen =
-      which == SingleField::mean ? posterior.mean_field()
-      : trajectory               ? trajectory->best_field()
-                                 : dropout->point_field();
+      s.driven(which == SingleField::mean ? posterior.mean_field() : posterior.point_field());
   const double span = s.output_times.back() - s.t0;
   const VectorField field(s.n, [&](double t, const double* u, double* dudt) {
     observer("forecasting", (t - s.t0) / span);

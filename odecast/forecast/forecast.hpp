@@ -25,6 +25,13 @@ enum class BlowUp {
 
 enum class MaskSource { sampled, enumerated };
 
+/// What drives the system while it is forecast: values of the model's inputs at increasing times, one column each, the
+/// user's units. The time itself, where it is an input, is not among them.
+struct InputSignal {
+  std::vector<double> times;
+  Matrix values;
+};
+
 struct ForecastOptions {
   /// Start, in the user's units. Without it the forecast continues from the last observation.
   std::optional<Vector> init = {};
@@ -35,6 +42,8 @@ struct ForecastOptions {
   std::optional<double> from = {};
   /// Output times, increasing, all after the start.
   std::vector<double> times = {};
+  /// Of a model with measured inputs; covers the forecast from its start to its end, or to one spacing before it.
+  std::optional<InputSignal> inputs = {};
   int draws = 1000;
   double level = 0.95;
   Bands bands = Bands::both;
@@ -55,6 +64,9 @@ struct ForecastOptions {
   int attempts_per_draw = 20;
   /// How many trajectories the result carries whole, for figures; 0 to 1000. They change nothing else.
   int samples = 0;
+  /// Standard deviation of an observation of the state, per variable: then there are bands for what would be
+  /// observed, too.
+  std::optional<Vector> noise = {};
   std::uint64_t seed = 1;
   int threads = 1;
 };
@@ -71,6 +83,9 @@ struct Forecast {
   Matrix mean, sd;
   Matrix lower, upper;                 ///< mean ± c sd; empty unless asked for
   Matrix q_lower, q_median, q_upper;   ///< quantiles; empty unless asked for
+  /// The same for an observation of the state, with its noise: of the sd band mean ± c (sd² + σ²)^½; of quantiles those
+  /// of the mixture Σ_k w_k N(x_k, σ²) over the draws. Empty unless ForecastOptions::noise is given.
+  Matrix observed_lower, observed_upper;
   /// 1 - P(blow-up by that time), over all trajectories tried, the discarded ones too.
   std::vector<double> alive;
   double level = 0.95;

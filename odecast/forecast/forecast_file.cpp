@@ -23,6 +23,7 @@ std::string format_forecast(const Forecast& f) {
   std::vector<const Matrix*> parts = {&f.mean, &f.sd};
   if (f.lower.size() > 0) parts.insert(parts.end(), {&f.lower, &f.upper});
   if (f.q_lower.size() > 0) parts.insert(parts.end(), {&f.q_lower, &f.q_median, &f.q_upper});
+  if (f.observed_lower.size() > 0) parts.insert(parts.end(), {&f.observed_lower, &f.observed_upper});
   std::string text = "t";
   for (const auto& v : f.variables) {
     text += fmt::format(",{0}_mean,{0}_sd", v);
@@ -30,6 +31,7 @@ std::string format_forecast(const Forecast& f) {
     if (f.q_lower.size() > 0)
       for (const double p : {(1 - f.level) / 2, 0.5, (1 + f.level) / 2})
         text += ',' + quantile_name(v, p);
+    if (f.observed_lower.size() > 0) text += fmt::format(",{0}_observed_lower,{0}_observed_upper", v);
   }
   text += ",alive\n";
   for (std::size_t t = 0; t < f.times.size(); ++t) {
@@ -77,6 +79,8 @@ Forecast read_forecast(const std::filesystem::path& path) {
   fill(f.sd, suffix("_sd"));
   fill(f.lower, suffix("_lower"));
   fill(f.upper, suffix("_upper"));
+  fill(f.observed_lower, suffix("_observed_lower"));
+  fill(f.observed_upper, suffix("_observed_upper"));
   bool level_known = false;
   const std::string stem = f.variables[0] + "_q";
   for (const auto& name : table.variables) {

@@ -8,7 +8,8 @@
 namespace odecast {
 
 /// A forecast as CSV: `t`; for each variable x `x_mean`, `x_sd`, with the sd band `x_lower`,
-/// `x_upper`, with quantiles `x_q2.5`, `x_q50`, `x_q97.5` (at level 0.95); then `alive`.
+/// `x_upper`, with quantiles `x_q2.5`, `x_q50`, `x_q97.5` (at level 0.95), with the band of an
+/// observation `x_observed_lower`, `x_observed_upper`; then `alive`.
 std::string format_forecast(const Forecast& forecast);
 
 /// Reads what format_forecast wrote. The level is in the names of the quantiles or follows from

@@ -66,6 +66,24 @@ ObservationSource source_of_files(const std::vector<std::filesystem::path>& path
   return source;
 }
 
+ObservationSource with_inputs(const ObservationSource& source, bool with_time, const std::string& time_name) {
+  ObservationSource joined = source;
+  joined.variables.insert(joined.variables.end(), source.inputs.begin(), source.inputs.end());
+  joined.inputs.clear();
+  if (!with_time) return joined;
+  const std::size_t columns = joined.variables.size();
+  joined.variables.push_back(time_name);
+  joined.replay = [replay = source.replay, columns](const ObservationSource::Visitor& visit) {
+    std::vector<double> row(columns + 1);
+    replay([&](std::size_t trajectory, double time, const double* state) {
+      std::copy_n(state, columns, row.begin());
+      row[columns] = time;
+      visit(trajectory, time, row.data());
+    });
+  };
+  return joined;
+}
+
 ObservationSummary summarise(const ObservationSource& source) {
   const int n = source.dimension();
   constexpr std::size_t sampled_steps = 10'000, sampled_spacings = 32;

@@ -13,18 +13,18 @@
 namespace odecast {
 namespace {
 
-Network learn(const Dataset& data, const DerivativeOptions& options, const MonomialBasis& basis) {
+Network learn(const Dataset& data, int targets, const DerivativeOptions& options, const MonomialBasis& basis) {
   const int n = data.dimension();
   Network network =
-      make_network(n, {{basis.size(), Activation::power, basis.degree(), 0, false}}, n, 1);
+      make_network(n, {{basis.size(), Activation::power, basis.degree(), 0, false}}, targets, 1);
   if (options.method == DerivativeMethod::weak) {
     const std::vector<Segment> parts = segments(data, options.gap);
-    const WeakRows rows = weak_rows(parts, basis, observation_noise(options, parts, n));
+    const WeakRows rows = weak_rows(parts, basis, observation_noise(options, parts, n), targets);
     set_polynomial(network, basis,
                    weak_regression(rows, basis, {}, data.source, ignore_progress).coefficients);
   } else {
-    const DerivativeRows rows = derivative_rows(data, options);
-    RowFactor factor(n, basis.degree(), n);
+    const DerivativeRows rows = first_targets(derivative_rows(data, options), targets);
+    RowFactor factor(n, basis.degree(), targets);
     factor.add(rows.states, rows.derivatives,
                row_weights(rows, rows.sigma.row(0).cwiseAbs2().mean()));
     train_exact(network, factor, {}, ignore_progress);
@@ -70,22 +70,30 @@ Pairs pairs_of(const std::vector<Segment>& parts, double horizon, int n) {
 double prediction_error(const Network& network, const Pairs& pairs) {
   constexpr int steps = 32;
   const Vector h = pairs.ahead / steps;
-  Matrix u = pairs.starts;
+  const auto n = static_cast<Eigen::Index>(network.outputs()), inputs = pairs.starts.cols() - n;
+  Matrix u = pairs.starts.leftCols(n);
+  const auto field = [&](double share, const Matrix& state) -> Matrix {  // `share` of the way to the target
+    if (inputs == 0) return evaluate(network, state);
+    Matrix joined(state.rows(), n + inputs);
+    joined << state, (1 - share) * pairs.starts.rightCols(inputs) + share * pairs.targets.rightCols(inputs);
+    return evaluate(network, joined);
+  };
   for (int s = 0; s < steps; ++s) {
-    const Matrix a = evaluate(network, u);
-    const Matrix b = evaluate(network, u + 0.5 * h.asDiagonal() * a);
-    const Matrix c = evaluate(network, u + 0.5 * h.asDiagonal() * b);
-    const Matrix d = evaluate(network, u + h.asDiagonal() * c);
+    const double begin = s / static_cast<double>(steps), middle = (s + 0.5) / steps, end = (s + 1.0) / steps;
+    const Matrix a = field(begin, u);
+    const Matrix b = field(middle, u + 0.5 * h.asDiagonal() * a);
+    const Matrix c = field(middle, u + 0.5 * h.asDiagonal() * b);
+    const Matrix d = field(end, u + h.asDiagonal() * c);
     u += h.asDiagonal() * (a + 2 * b + 2 * c + d) / 6;
   }
   const double error =
-      std::sqrt((u - pairs.targets).squaredNorm() / static_cast<double>(u.size()));
+      std::sqrt((u - pairs.targets.leftCols(n)).squaredNorm() / static_cast<double>(u.size()));
   return std::isfinite(error) ? error : INFINITY;
 }
 
 }  // namespace
 
-DerivativeChoice choose_derivative(const Dataset& data, const DerivativeOptions& options, int degree,
+DerivativeChoice choose_derivative(const Dataset& data, int targets, const DerivativeOptions& options, int degree,
                                    bool pointwise_only, const Observer& observer) {
   const int n = data.dimension();
   Dataset long_enough = data;
@@ -96,8 +104,9 @@ DerivativeChoice choose_derivative(const Dataset& data, const DerivativeOptions&
   const Split split = split_last(long_enough, 0.2);
   const std::vector<Segment> parts = segments(split.test, options.gap);
   const std::vector<Segment> learnt_from = segments(split.train, options.gap);
-  const Pairs pairs = pairs_of(
-      parts, 0.5 * time_scale(learnt_from, observation_noise(options, learnt_from, n)), n);
+  const double horizon =
+      targets < n ? 0 : 0.5 * time_scale(learnt_from, observation_noise(options, learnt_from, n));
+  const Pairs pairs = pairs_of(parts, horizon, n);
   if (pairs.starts.rows() == 0)
     throw_data({data.source, "no two neighbouring rows among the last fifth",
                 "some rows to predict", "Name a derivative instead of auto."});
@@ -111,7 +120,7 @@ DerivativeChoice choose_derivative(const Dataset& data, const DerivativeOptions&
     observer("choosing a derivative", m / 8.0);
     double error = INFINITY;
     try {
-      error = prediction_error(learn(split.train, tried, basis), pairs);
+      error = prediction_error(learn(split.train, targets, tried, basis), pairs);
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::data) throw;  // too few rows for this one
     }

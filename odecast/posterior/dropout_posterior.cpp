@@ -12,11 +12,11 @@ constexpr int kFixedMasks = 1000;
 constexpr std::uint64_t kFixedSeed = 0;
 
 VectorField network_field(std::shared_ptr<const Network> network, Masks masks) {
-  const int n = network->inputs();
-  return VectorField(n, [network, masks = std::move(masks), n](double, const double* u,
-                                                              double* dudt) {
+  const int n = network->outputs(), arguments = network->inputs();
+  return VectorField(n, [network, masks = std::move(masks), n, arguments](double, const double* u,
+                                                                         double* dudt) {
     Eigen::Map<Matrix>(dudt, 1, n) =
-        evaluate(*network, Eigen::Map<const Matrix>(u, 1, n), masks);
+        evaluate(*network, Eigen::Map<const Matrix>(u, 1, arguments), masks);
   });
 }
 
@@ -24,7 +24,7 @@ VectorField network_field(std::shared_ptr<const Network> network, Masks masks) {
 
 DropoutPosterior::DropoutPosterior(Network network, MaskChange change)
     : network_(std::move(network)), change_(change), kernel_(polynomial_kernel(network_)) {
-  assert(network_.inputs() == network_.outputs());
+  assert(network_.inputs() >= network_.outputs());
   if (kernel_) expansion_ = expand(*kernel_);
 }
 
@@ -51,12 +51,12 @@ VectorField DropoutPosterior::draw(std::uint64_t seed, std::uint64_t index) cons
   };
   const auto fresh = std::make_shared<Fresh>(
       Fresh{std::make_shared<const Network>(network_), {}, seed, (index + 1) << 32, 0});
-  const int n = dimension();
+  const int n = dimension(), arguments = network_.inputs();
   const bool each_call = change_ == MaskChange::call;
-  auto evaluate_fresh = [fresh, n, each_call](double, const double* u, double* dudt) {
+  auto evaluate_fresh = [fresh, n, arguments, each_call](double, const double* u, double* dudt) {
     if (each_call) fresh->redraw(fresh->calls++);
     Eigen::Map<Matrix>(dudt, 1, n) =
-        evaluate(*fresh->network, Eigen::Map<const Matrix>(u, 1, n), fresh->masks);
+        evaluate(*fresh->network, Eigen::Map<const Matrix>(u, 1, arguments), fresh->masks);
   };
   if (each_call) return VectorField(n, std::move(evaluate_fresh));
   fresh->redraw(0);
@@ -132,7 +132,7 @@ VectorField DropoutPosterior::point_field() const {
 Moments sampled_moments(const Posterior& posterior, const Vector& u, int draws, std::uint64_t seed,
                         const Observer& observer) {
   assert(draws >= 2);
-  const auto n = u.size();
+  const auto n = static_cast<Eigen::Index>(posterior.dimension());
   Moments m{Vector::Zero(n), Matrix::Zero(n, n)};
   Vector f(n);
   for (int k = 0; k < draws; ++k) {

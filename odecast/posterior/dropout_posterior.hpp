@@ -20,7 +20,7 @@ class DropoutPosterior : public Posterior {
  public:
   explicit DropoutPosterior(Network network, MaskChange change = MaskChange::never);
 
-  int dimension() const override { return network_.inputs(); }
+  int dimension() const override { return network_.outputs(); }
   VectorField draw(std::uint64_t seed, std::uint64_t index) const override;
   /// Exact for a polynomial kernel; for other networks the mean of 1000 masks of a fixed seed.
   VectorField mean_field() const override;
@@ -37,7 +37,7 @@ class DropoutPosterior : public Posterior {
   /// Every unit kept, no mask at all: the paper's "standard dropout" point estimate. It differs from the mean
   /// field, because the mask is not rescaled: units are kept with probability 1 - r in one and
   /// with certainty in the other.
-  VectorField point_field() const;
+  VectorField point_field() const override;
 
  private:
   VectorField masked(const Masks& masks) const;

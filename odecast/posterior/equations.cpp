@@ -36,17 +36,20 @@ double size_of(const Term& term, const Vector& sizes) {
 }
 
 std::string people_text(const Model& model, bool latex, double smallest) {
-  const auto& names = model.variables;
+  const auto names = model.arguments();
   std::string text;
   std::size_t hidden = 0;
   bool first_line = true;
   for (const ReadableEquation& e : readable_equations(model, smallest)) {
     const auto& terms = e.terms;
     hidden += e.left_out;
-    if (latex)
-      text += fmt::format("{}\\dot{{{}}} &= ", first_line ? "" : " \\\\\n", latex_name(e.variable));
+    if (latex && !first_line) text += " \\\\\n";
+    if (latex && model.kind == ModelKind::map)
+      text += latex_name(e.variable) + "_{k+1} &= ";
+    else if (latex)
+      text += fmt::format("\\dot{{{}}} &= ", latex_name(e.variable));
     else
-      text += fmt::format("d{}/dt =", e.variable);
+      text += model.left_side(e.variable) + " =";
     first_line = false;
     if (terms.empty()) text += " 0";
     for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -117,16 +120,21 @@ std::vector<Equation> trajectory_equations(const Model& model) {
 
 std::string c_function(const std::vector<Equation>& all, const Model& model) {
   // Column names may hold anything, such as the end of a comment.
-  std::vector<std::string> names = model.variables;
+  std::vector<std::string> names = model.arguments();
   for (auto& name : names)
     for (char& c : name)
       if (c == '*' || c == '\\' || c == '/' || static_cast<unsigned char>(c) < 0x20) c = '_';
   std::string text =
-      fmt::format("/* The mean field learnt by odecast. u = {{{}}}. */\n"
-                  "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
-                  fmt::join(names, ", "));
+      model.kind == ModelKind::map
+          ? fmt::format("/* The mean map learnt by odecast. u = {{{}}}. */\n"
+                        "void odecast_map(const double *u, double *next)\n{{\n",
+                        fmt::join(names, ", "))
+          : fmt::format("/* The mean field learnt by odecast. u = {{{}}}. */\n"
+                        "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
+                        fmt::join(names, ", "));
+  const char* result = model.kind == ModelKind::map ? "next" : "dudt";
   for (std::size_t i = 0; i < all.size(); ++i) {
-    text += fmt::format("  dudt[{}] = 0.0", i);
+    text += fmt::format("  {}[{}] = 0.0", result, i);
     for (const Term& t : all[i].terms) {
       text += fmt::format("\n    + {:.17g}", t.mean);
       for (std::size_t v = 0; v < t.powers.size(); ++v)
@@ -145,8 +153,15 @@ std::vector<Equation> equations(const Model& model) {
   if (!scaled)
     throw_usage({"equations", "a general network", "a polynomial kernel",
                  "Only polynomial models can be written as equations: fit without --layers."});
-  const PolynomialKernel kernel =
-      change_units(*scaled, model.scaling.offset, model.scaling.scale, model.scaling.rate());
+  Vector offset = model.scaling.offset, scale = model.scaling.scale;
+  if (const int inputs = model.inputs.size(); inputs > 0) {
+    offset.conservativeResize(offset.size() + inputs);
+    scale.conservativeResize(scale.size() + inputs);
+    offset.tail(inputs) = model.inputs.offset;
+    scale.tail(inputs) = model.inputs.scale;
+  }
+  PolynomialKernel kernel = change_units(*scaled, offset, scale, model.rate());
+  kernel.B2 += model.base();
   const KernelExpansion e = expand(kernel);
   const double q = kernel.keep(), r = kernel.dropout;
   std::vector<Equation> result;

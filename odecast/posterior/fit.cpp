@@ -30,6 +30,7 @@ constexpr double kMaxCoefficients = 1e8;
 /// Candidate terms of the trajectory posterior: the search linearises with all of them in.
 constexpr double kMaxCandidates = 3000;
 
+/// `variables` are those the function depends on, inputs included.
 std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
   require(o.dropout >= 0 && o.dropout < 1, "--dropout", fmt::format("{}", o.dropout),
           "a rate in [0, 1)", "The paper uses 0.05, 0.25 and 0.5.");
@@ -72,39 +73,91 @@ void run_schedule(Model& model, const DerivativeRows& rows, const FitOptions& o,
   model.training.iterations = done.iterations;
   if (const auto kernel = polynomial_kernel(model.network); kernel && summary.usable)
     model.training.objective =
-        expected_objective(*kernel, rows, model.scaling.rate().cwiseAbs2());
+        expected_objective(*kernel, rows, model.rate().cwiseAbs2());
 }
 
 /// Network of the right shape, or an Error.
-Network checked_network(int n, const FitOptions& o) {
-  const auto hidden = hidden_layers(n, o);
-  double parameters = 0, width = n;
+Network checked_network(int arguments, int n, const FitOptions& o) {
+  const auto hidden = hidden_layers(arguments, o);
+  double parameters = 0, width = arguments;
   for (const auto& layer : hidden) {
     parameters += (width + 1) * layer.units;
     width = layer.units;
   }
   require(parameters <= kMaxParameters, "network", fmt::format("{:.0f} weights", parameters),
           "at most 1e8", "Use fewer or smaller layers.");
-  return make_network(n, hidden, n, o.seed);
+  return make_network(arguments, hidden, n, o.seed);
+}
+
+/// Rows from which the noise is estimated: to about a hundredth.
+constexpr long kRowsForNoise = 4096;
+
+/// Data as the fit sees them: variables and inputs side by side, and how to bring them into model units.
+struct Arguments {
+  ObservationSource source;
+  ObservationSummary summary;
+  Scaling scaling;
+  DerivativeOptions derivative;  ///< its noise for all columns, where given
+
+  int size() const { return source.dimension(); }
+  Dataset in_model_units() const {
+    return to_model_units(first_rows(source, std::numeric_limits<long>::max()), scaling);
+  }
+};
+
+Arguments arguments_of(const ObservationSource& source, const FitOptions& o) {
+  check(o.derivative, source.dimension());
+  const bool driven = !source.inputs.empty() || !o.time_name.empty();
+  Arguments a;
+  a.source = driven ? with_inputs(source, !o.time_name.empty(), o.time_name) : source;
+  a.summary = summarise(a.source);
+  a.scaling = o.scale == ScaleKind::none ? no_scaling(a.size())
+              : o.select_terms           ? unshifted_scaling(a.summary)
+                                         : standard_scaling(a.summary);
+  if (o.kind == ModelKind::map && o.scale != ScaleKind::none) a.scaling.time = a.summary.step;
+  a.derivative = o.derivative;
+  if (driven && o.derivative.noise.size() > 0) {  // what drives is known to round-off
+    Vector noise = 0x1p-52 * a.summary.rms.cwiseMax(1e-280);
+    if (o.derivative.noise.size() == 1)
+      noise.head(source.dimension()).setConstant(o.derivative.noise[0]);
+    else
+      noise.head(source.dimension()) = o.derivative.noise;
+    a.derivative.noise = noise;
+  }
+  return a;
 }
 
 /// What the data alone tell.
-void describe(Model& model, const ObservationSource& source, const ObservationSummary& summary,
-              const FitOptions& o) {
+void describe(Model& model, const ObservationSource& source, const Arguments& data, const FitOptions& o) {
+  const ObservationSummary& summary = data.summary;
+  const Eigen::Index n = source.dimension(), inputs = data.size() - n;
+  require(o.kind == ModelKind::flow || summary.pairs > 0, "--kind", "map with trajectories of one row",
+          "rows that follow each other", "A map is learnt from pairs of rows.");
+  model.kind = o.kind;
   model.variables = source.variables;
-  model.scaling = o.scale == ScaleKind::none ? no_scaling(source.dimension())
-                  : o.select_terms           ? unshifted_scaling(summary)
-                                             : standard_scaling(summary);
+  model.scaling = {data.scaling.offset.head(n), data.scaling.scale.head(n), data.scaling.time};
+  model.inputs.names.assign(data.source.variables.begin() + n, data.source.variables.end());
+  model.inputs.offset = data.scaling.offset.tail(inputs);
+  model.inputs.scale = data.scaling.scale.tail(inputs);
+  model.inputs.held = o.hold_inputs;
+  model.inputs.time = !o.time_name.empty();
   model.last_trajectory = (*source.ids)[summary.last_trajectory];
   model.last_time = summary.last_time;
-  model.last_state = summary.last_state;
+  model.last_state = summary.last_state.head(n);
   model.step = summary.step;
   model.size = summary.rms;
-  model.data_scale = std::max(model.scaling.to_model(summary.smallest).cwiseAbs().maxCoeff(),
-                              model.scaling.to_model(summary.largest).cwiseAbs().maxCoeff());
+  model.data_scale = std::max(model.scaling.to_model(summary.smallest.head(n)).cwiseAbs().maxCoeff(),
+                              model.scaling.to_model(summary.largest.head(n)).cwiseAbs().maxCoeff());
   if (model.data_scale == 0) model.data_scale = 1;
+  if (o.derivative.noise.size() > 0) {
+    model.noise = data.derivative.noise.size() == 1 ? Vector::Constant(n, data.derivative.noise[0])
+                                                    : Vector(data.derivative.noise.head(n));
+  } else if (o.kind == ModelKind::flow) {
+    const Dataset first = first_rows(data.source, kRowsForNoise);
+    model.noise = estimate_noise(segments(first, o.derivative.gap), data.size()).head(n);
+  }
   auto& record = model.training;
-  record.derivative = derivative_name(o.derivative.method);
+  record.derivative = o.kind == ModelKind::map ? "none" : derivative_name(o.derivative.method);
   record.noise_factor = o.derivative.forward.noise_factor;
   record.noise_order = o.derivative.forward.noise_order;
   record.trajectories = summary.trajectories;
@@ -121,15 +174,16 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 /// The options with a derivative of a name, where they leave the choice to us.
-FitOptions with_derivative(const FitOptions& options, const Dataset& scaled, Model& model,
+FitOptions with_derivative(const FitOptions& options, const Arguments& data, Model& model,
                            FitSummary& summary, bool pointwise_only, const Observer& observer) {
   FitOptions o = options;
-  summary.derivative = derivative_name(o.derivative.method);
-  if (o.derivative.method != DerivativeMethod::automatic) return o;
+  o.derivative = data.derivative;
+  summary.derivative = model.training.derivative;
+  if (o.kind == ModelKind::map || o.derivative.method != DerivativeMethod::automatic) return o;
   const auto begin = std::chrono::steady_clock::now();
   // Cubic polynomials stand in for general networks.
   const DerivativeChoice choice =
-      choose_derivative(scaled, to_model_units(o.derivative, model.scaling),
+      choose_derivative(data.in_model_units(), model.dimension(), to_model_units(o.derivative, data.scaling),
                         o.layers.empty() ? o.degree : 3, pointwise_only, observer);
   o.derivative.method = choice.method;
   model.training.derivative = derivative_name(choice.method);
@@ -154,29 +208,35 @@ struct ExactRows {
   std::optional<WeakRegression> regression;
 };
 
-ExactRows exact_rows(const ObservationSource& source, const ObservationSummary& data,
-                     const Model& model, const FitOptions& o, FitSummary& summary,
+ExactRows exact_rows(const Arguments& data, const Model& model, const FitOptions& o, FitSummary& summary,
                      const Observer& observer) {
-  const int n = source.dimension(), degree = model.network.layers[0].power;
+  const int n = model.dimension(), degree = model.network.layers[0].power;
+  const ObservationSource& source = data.source;
   const DerivativeMethod method = o.derivative.method;
-  ExactRows result{RowFactor(n, degree, n), {}};
+  ExactRows result{RowFactor(data.size(), degree, n), {}};
   double first_variance = -1;
-  const auto take = [&](const DerivativeRows& rows) {
+  const auto take = [&](const DerivativeRows& all) {
     observer("reading",
-             static_cast<double>(result.factor.rows()) / static_cast<double>(data.pairs));
+             static_cast<double>(result.factor.rows()) / static_cast<double>(data.summary.pairs));
+    const bool driven = data.size() > n;
+    const DerivativeRows cut = driven ? first_targets(all, n) : DerivativeRows();
+    const DerivativeRows& rows = driven ? cut : all;
     if (!rows.derivatives.allFinite() || !rows.states.allFinite()) overflow(source.name);
     const auto begin = std::chrono::steady_clock::now();  // reading is not part of the fit
     if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
     result.factor.add(rows.states, rows.derivatives, row_weights(rows, first_variance), o.threads);
     summary.seconds += seconds_since(begin);
   };
-  if (method == DerivativeMethod::forward || central_order(method) > 0) {
-    stream_differences(source, model.scaling, o.derivative, data, 1 << 14, take);
+  if (o.kind == ModelKind::map) {
+    take(successors(data.in_model_units(), data.summary.step / data.scaling.time));
     return result;
   }
-  const Dataset scaled = to_model_units(
-      first_rows(source, std::numeric_limits<long>::max()), model.scaling);
-  const DerivativeOptions options = to_model_units(o.derivative, model.scaling);
+  if (method == DerivativeMethod::forward || central_order(method) > 0) {
+    stream_differences(source, data.scaling, o.derivative, data.summary, 1 << 14, take);
+    return result;
+  }
+  const Dataset scaled = data.in_model_units();
+  const DerivativeOptions options = to_model_units(o.derivative, data.scaling);
   const auto begin = std::chrono::steady_clock::now();
   if (method != DerivativeMethod::weak) {
     const DerivativeRows rows = derivative_rows(scaled, options);
@@ -187,10 +247,10 @@ ExactRows exact_rows(const ObservationSource& source, const ObservationSummary& 
   for (const Trajectory& t : scaled.trajectories)
     if (!t.states.allFinite()) overflow(source.name);
   const std::vector<Segment> parts = segments(scaled, options.gap);
-  const Vector noise = observation_noise(options, parts, n);
-  summary.noise = noise.cwiseProduct(model.scaling.scale);
+  const Vector noise = observation_noise(options, parts, data.size());
+  summary.noise = noise.head(n).cwiseProduct(model.scaling.scale);
   const MonomialBasis& basis = result.factor.basis();
-  const WeakRows rows = weak_rows(parts, basis, noise);
+  const WeakRows rows = weak_rows(parts, basis, noise, n);
   result.regression =
       weak_regression(rows, basis, {.select = o.select_terms}, source.name, observer);
   result.factor = weak_factor(rows, basis, result.regression->coefficients);
@@ -219,30 +279,23 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   Fit result;
   Model& model = result.model;
   FitSummary& summary = result.summary;
-  model.network = checked_network(source.dimension(), o);
-  check(o.derivative, source.dimension());
+  observer("reading", 0);
+  const Arguments data = arguments_of(source, o);
+  model.network = checked_network(data.size(), source.dimension(), o);
   require(polynomial_kernel(model.network).has_value(), "--trainer", "exact with --layers",
           "adam or sgd for a general network",
           "The exact trainer is for polynomial kernels only.");
   const bool least_squares =
       o.dropout == 0 && polynomial_kernel(model.network)->units() >=
-                            monomial_count(source.dimension(), o.degree);
+                            monomial_count(data.size(), o.degree);
   require(!o.select_terms || least_squares, "--terms",
           fmt::format("select with dropout {} and {} hidden units", o.dropout,
                       polynomial_kernel(model.network)->units()),
           "--dropout 0 and at least one hidden unit per monomial",
           "Dropout draws units, each of them many terms: give --dropout 0, or --terms all.");
-  observer("reading", 0);
-  const ObservationSummary data = summarise(source);
   describe(model, source, data, o);
-  const auto& chosen = given.derivative.method;
-  o = with_derivative(given,
-                      chosen == DerivativeMethod::automatic
-                          ? to_model_units(first_rows(source, std::numeric_limits<long>::max()),
-                                           model.scaling)
-                          : Dataset{},
-                      model, summary, false, observer);
-  ExactRows rows = exact_rows(source, data, model, o, summary, observer);
+  o = with_derivative(given, data, model, summary, false, observer);
+  ExactRows rows = exact_rows(data, model, o, summary, observer);
   const RowFactor& factor = rows.factor;
   const auto begin = std::chrono::steady_clock::now();
   ExactSummary exact;
@@ -256,7 +309,7 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
                     factor.rows(), r.misfit,
                     o.select_terms ? fmt::format("; {} terms left", r.terms) : ""));
   } else if (o.select_terms) {
-    const Eigen::MatrixXd C = select_terms(factor, static_cast<double>(data.rows));
+    const Eigen::MatrixXd C = select_terms(factor, static_cast<double>(data.summary.rows));
     summary.terms = static_cast<int>((C.array() != 0).count());
     exact = polynomial_fit(model.network, factor, C,
                            fmt::format("least squares, {} terms left", summary.terms));
@@ -286,7 +339,7 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   if (summary.usable) {
     const auto kernel = *polynomial_kernel(model.network);
     ExactObjective objective(factor, kernel.units(), kernel.dropout);
-    record.objective = objective.weighted(kernel, model.scaling.rate().cwiseAbs2());
+    record.objective = objective.weighted(kernel, model.rate().cwiseAbs2());
   }
   summary.seconds += seconds_since(begin);
   return result;
@@ -294,10 +347,41 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
 
 namespace {
 
+/// What the data alone tell, where values may be missing. The scaling is there already.
+void describe_observed(Model& model, const Dataset& data) {
+  const int n = data.dimension();
+  model.variables = data.variables;
+  model.last_trajectory = data.trajectories.back().id;
+  model.last_time = data.trajectories.back().times.back();
+  model.size = Vector::Zero(n);
+  Vector counts = Vector::Zero(n);
+  std::vector<double> steps;
+  for (const Trajectory& t : data.trajectories) {
+    model.training.rows += t.rows();
+    for (std::size_t k = 1; k < t.times.size(); ++k) steps.push_back(t.times[k] - t.times[k - 1]);
+    for (long k = 0; k < t.rows(); ++k)
+      for (int i = 0; i < n; ++i) {
+        const double u = t.states(k, i);
+        if (!std::isfinite(u)) continue;
+        model.data_scale = std::max(model.data_scale, std::abs(u) / model.scaling.scale[i]);
+        model.size[i] += u * u;
+        counts[i] += 1;
+      }
+  }
+  model.size = (model.size.array() / counts.array()).sqrt().matrix();
+  std::nth_element(steps.begin(), steps.begin() + static_cast<long>(steps.size() / 2), steps.end());
+  model.step = steps[steps.size() / 2];
+  model.training.trajectories = static_cast<long>(data.trajectories.size());
+}
+
 Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& observer) {
   const auto begin = std::chrono::steady_clock::now();
   require(o.degree >= 1 && o.degree <= 20, "--degree", fmt::format("{}", o.degree),
           "a whole number from 1 to 20", "2 fits most textbook systems.");
+  require(o.kind == ModelKind::flow, "--kind", "map with --posterior trajectory", "flow",
+          "Maps are learnt by --posterior dropout.");
+  require(data.inputs.empty() && o.time_name.empty(), "--inputs", "inputs with --posterior trajectory",
+          "a system that nothing drives", "Driven systems are learnt by --posterior dropout.");
   require(data.dimension() * monomial_count(data.dimension(), o.degree) <= kMaxCandidates, "--degree",
           fmt::format("{} with {} variables", o.degree, data.dimension()),
           "at most 3000 candidate terms, variables × monomials", "Choose a lower degree.");
@@ -317,14 +401,11 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
 
   Fit result;
   Model& model = result.model;
-  const ObservationSource source = source_of(data);
-  FitOptions plain = o;
-  plain.scale = ScaleKind::none;
-  describe(model, source, summarise(source), plain);
   model.scaling = found.scaling;
+  model.noise = found.noise;
+  describe_observed(model, data);
   Model::TrajectoryPart& part = model.trajectory.emplace();
   part.members = found.members;
-  part.noise = found.noise;
   part.noise_ratio = found.noise_ratio;
   part.autocorrelation = found.autocorrelation;
   part.continuity = found.continuity;
@@ -339,20 +420,8 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   const Moments last = trajectory_posterior(model).last_state();
   model.last_state = model.scaling.to_user(last.mean);
   model.last_state_sd = model.scaling.scale.cwiseProduct(last.sd());
-  model.data_scale = 0;
-  model.size.setZero();
-  Vector counts = Vector::Zero(data.dimension());
-  for (const Trajectory& t : data.trajectories)
-    for (long k = 0; k < t.states.rows(); ++k)
-      for (int i = 0; i < data.dimension(); ++i) {
-        const double u = t.states(k, i);
-        if (!std::isfinite(u)) continue;
-        model.data_scale = std::max(model.data_scale, std::abs(u) / model.scaling.scale[i]);
-        model.size[i] += u * u;
-        counts[i] += 1;
-      }
-  model.size = (model.size.array() / counts.array()).sqrt().matrix();
   auto& record = model.training;
+  record.seed = o.seed;
   record.trainer = "trajectory";
   record.derivative = "none";
   record.iterations = found.steps;
@@ -376,17 +445,20 @@ Fit fit(const Dataset& data, const FitOptions& given, const Observer& observer) 
   const auto begin = std::chrono::steady_clock::now();
   Fit result;
   Model& model = result.model;
-  model.network = checked_network(data.dimension(), o);
-  check(o.derivative, data.dimension());
-  describe(model, source, summarise(source), o);
+  const Arguments arguments = arguments_of(source, o);
+  model.network = checked_network(arguments.size(), data.dimension(), o);
+  describe(model, source, arguments, o);
   require(o.derivative.method != DerivativeMethod::weak, "--derivative", "weak with --trainer adam or sgd",
           "a derivative at every row",
           "The integral form has none: choose --derivative spline or savgol, or --trainer exact.");
   require(!o.select_terms, "--terms", "select with --trainer adam or sgd", "--trainer exact",
           "Leave --terms out.");
-  const Dataset scaled = to_model_units(data, model.scaling);
-  o = with_derivative(given, scaled, model, result.summary, true, observer);
-  const DerivativeRows rows = derivative_rows(scaled, to_model_units(o.derivative, model.scaling));
+  o = with_derivative(given, arguments, model, result.summary, true, observer);
+  const Dataset scaled = arguments.in_model_units();
+  const DerivativeRows rows = first_targets(
+      o.kind == ModelKind::map ? successors(scaled, arguments.summary.step / arguments.scaling.time)
+                               : derivative_rows(scaled, to_model_units(o.derivative, arguments.scaling)),
+      data.dimension());
   model.training.rows = rows.rows();
   if (!rows.derivatives.allFinite() || !rows.states.allFinite()) overflow(data.source);
   run_schedule(model, rows, o, o.trainer, result.summary, observer);

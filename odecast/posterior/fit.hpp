@@ -26,6 +26,12 @@ struct FitOptions {
   PosteriorKind posterior = PosteriorKind::dropout;
   /// Of `trajectory`; its degree and threads are those below.
   TrajectoryOptions trajectory = {};
+  /// map: learn u_{i+1} = f(u_i) from rows that are evenly spaced; no derivative is taken.
+  ModelKind kind = ModelKind::flow;
+  /// Inputs of the data drive the system, held from row to row or linear between them; with `time_name` the time is one
+  /// more, of that name.
+  bool hold_inputs = false;
+  std::string time_name = {};
   /// p of the polynomial kernel: the highest degree of the learnt equations.
   int degree = 2;
   /// k, units of the polynomial kernel. 0 means F = C(n+p, p): as many rank-one forms as there are

@@ -1,27 +1,46 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "odecast/network/network.hpp"
 #include "odecast/observations/scaling.hpp"
+#include "odecast/posterior/dropout_posterior.hpp"
 #include "odecast/posterior/trajectory_posterior.hpp"
 
 namespace odecast {
+
+/// What the learnt function gives: du/dt, or the next state.
+enum class ModelKind { flow, map };
+
+/// What drives a system beside its own state.
+struct InputPart {
+  std::vector<std::string> names = {};  ///< empty for an autonomous system
+  Vector offset = {}, scale = {};       ///< w = offset + scale ∘ its value in model units
+  bool held = false;                    ///< between rows: the last value, or else linear
+  bool time = false;                    ///< the last one is the time itself
+
+  int size() const { return static_cast<int>(names.size()); }
+  /// Those that must be measured.
+  int measured() const { return size() - (time ? 1 : 0); }
+};
 
 /// A fitted model: all that a forecast needs, and a record of where it came from.
 struct Model {
   std::vector<std::string> variables;
   Scaling scaling;
-  Network network;  ///< in model units; no layers where the field is known as `trajectory`
+  /// In model units, of the state and behind it the inputs; no layers where the field is known as `trajectory`.
+  Network network;
+  ModelKind kind = ModelKind::flow;
+  InputPart inputs;
 
-  /// What `fit --posterior trajectory` found, in model units but for the noise.
+  /// What `fit --posterior trajectory` found, in model units.
   struct TrajectoryPart {
     int degree = 1;  ///< of the basis that numbers the members' monomials
     std::vector<TrajectoryMember> members;
-    Vector noise;                ///< sd of the observations, user's units
-    double noise_ratio = 1;      ///< over the smoother's
+    double noise_ratio = 1;      ///< noise over the smoother's
     double autocorrelation = 0;  ///< of neighbouring residuals
     double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
     bool misfit = false;
@@ -35,7 +54,8 @@ struct Model {
   std::optional<Vector> last_state_sd;  ///< its uncertainty, where known
   double step = 0;        ///< median spacing of the observations
   double data_scale = 0;  ///< largest |v| of the data, in model units
-  Vector size;            ///< root mean square of each variable, user's units
+  Vector size;            ///< root mean square of each variable and input, user's units
+  Vector noise;           ///< sd of the observations, as given or estimated, user's units; empty where not known
 
   struct Training {
     std::string trainer, derivative, status, reason;
@@ -46,9 +66,20 @@ struct Model {
   } training;
 
   int dimension() const { return static_cast<int>(variables.size()); }
+  /// Names of what the function depends on: the variables, then the inputs.
+  std::vector<std::string> arguments() const;
+  /// State and inputs in model units.
+  Vector to_model(const Vector& arguments) const;
+  /// The function's value in the user's units is base() + rate() ∘ (that in model units).
+  Vector base() const;
+  Vector rate() const;
+  /// "dx/dt", or "next x" for a map.
+  std::string left_side(const std::string& variable) const;
 };
 
-/// The posterior of a model with a `trajectory` part.
+/// The posterior of a model; `change` is for dropout.
+std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change = MaskChange::never);
+/// That of a model with a `trajectory` part.
 TrajectoryPosterior trajectory_posterior(const Model& model);
 
 }  // namespace odecast

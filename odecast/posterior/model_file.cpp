@@ -13,7 +13,8 @@ namespace odecast {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kVersion = 2;  ///< 2 has `trajectory` instead of layers
+/// 2: maps and inputs; 3: trajectory posteriors. A model is written as the lowest that has it all, for older programs.
+constexpr int kVersion = 3;
 constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
 constexpr std::string_view kEnd = "\"\n}\n";
 
@@ -49,7 +50,6 @@ Json to_json(const Model& model, const Model::TrajectoryPart& part) {
                     {"last_covariance", flat(m.last_covariance)}});
   }
   return {{"degree", part.degree},
-          {"noise", to_json(part.noise)},
           {"noise_ratio", part.noise_ratio},
           {"autocorrelation", part.autocorrelation},
           {"continuity", part.continuity},
@@ -103,6 +103,14 @@ struct Reader {
     if (!value.is_array()) fail(name, value.type_name(), "a list");
     return value;
   }
+  std::vector<std::string> names(const Json& object, const char* name) const {
+    std::vector<std::string> result;
+    for (const Json& v : array(object, name)) {
+      if (!v.is_string()) fail(name, v.type_name(), "names");
+      result.push_back(v.get<std::string>());
+    }
+    return result;
+  }
   Vector numbers(const Json& list, const char* name, std::size_t size) const {
     if (list.size() != size)
       fail(name, fmt::format("{} values", list.size()), fmt::format("{}", size));
@@ -131,7 +139,6 @@ Model::TrajectoryPart read_trajectory(const Reader& read, const Json& json, std:
   if (n == 0 || monomial_count(static_cast<int>(n), part.degree) * static_cast<double>(n) > 1e5)
     read.fail("degree", fmt::format("{} with {} variables", part.degree, n), "at most 1e5 coefficients");
   const MonomialBasis basis(static_cast<int>(n), part.degree);
-  part.noise = read.vector(json, "noise", n);
   part.noise_ratio = read.number(json, "noise_ratio");
   part.autocorrelation = read.number(json, "autocorrelation");
   part.continuity = read.number(json, "continuity");
@@ -202,8 +209,9 @@ std::string model_to_text(const Model& model) {
                       {"dropout", layer.dropout},
                       {"rescale", layer.rescale}});
   const auto& t = model.training;
+  const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
   Json body = {
-      {"odecast_model", model.trajectory ? 2 : 1},
+      {"odecast_model", model.trajectory ? 3 : plain ? 1 : 2},
       {"variables", model.variables},
       {"scaling",
        {{"offset", to_json(model.scaling.offset)},
@@ -232,6 +240,15 @@ std::string model_to_text(const Model& model) {
         {"objective", t.objective ? Json(*t.objective) : Json()},
         {"seed", t.seed}}}};
   if (!model.trajectory) body.erase("trajectory");
+  if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
+  if (!plain) {
+    body["kind"] = model.kind == ModelKind::map ? "map" : "flow";
+    body["inputs"] = {{"names", model.inputs.names},
+                      {"offset", to_json(model.inputs.offset)},
+                      {"scale", to_json(model.inputs.scale)},
+                      {"held", model.inputs.held},
+                      {"time", model.inputs.time}};
+  }
   std::string text = body.dump(2);
   text.resize(text.size() - 2);  // the closing "\n}", which comes after the checksum
   const std::uint64_t hash = fnv1a(text);
@@ -256,11 +273,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
               "the content that odecast fit wrote");
 
   Model model;
-  const Json& names = read.array(json, "variables");
-  for (const Json& v : names) {
-    if (!v.is_string()) read.fail("variables", v.type_name(), "names");
-    model.variables.push_back(v.get<std::string>());
-  }
+  model.variables = read.names(json, "variables");
   const std::size_t n = model.variables.size();
   const Json& scaling = read.member(json, "scaling");
   model.scaling = {read.vector(scaling, "offset", n), read.vector(scaling, "scale", n),
@@ -269,7 +282,27 @@ Model model_from_text(const std::string& text, const std::string& name) {
 
   if (json.contains("trajectory"))
     model.trajectory = read_trajectory(read, read.member(json, "trajectory"), n);
-  auto width = static_cast<Eigen::Index>(n);
+  if (json.contains("kind")) {
+    const std::string kind = read.text(json, "kind");
+    if (kind != "flow" && kind != "map") read.fail("kind", kind, "flow or map");
+    model.kind = kind == "map" ? ModelKind::map : ModelKind::flow;
+  }
+  if (json.contains("inputs")) {
+    const Json& inputs = read.member(json, "inputs");
+    model.inputs.names = read.names(inputs, "names");
+    const std::size_t m = model.inputs.names.size();
+    model.inputs.offset = read.vector(inputs, "offset", m);
+    model.inputs.scale = read.vector(inputs, "scale", m);
+    if (!(model.inputs.scale.array() > 0).all()) read.fail("scale", "a number <= 0", "numbers > 0");
+    model.inputs.held = read.boolean(inputs, "held");
+    model.inputs.time = read.boolean(inputs, "time");
+    if (model.inputs.time && m == 0) read.fail("time", "true without inputs", "an input that is the time");
+  }
+  if (model.trajectory && (model.kind == ModelKind::map || model.inputs.size() > 0))
+    read.fail("trajectory", "a map or inputs", "a flow without inputs");
+  const std::size_t arguments = n + model.inputs.names.size();
+
+  auto width = static_cast<Eigen::Index>(arguments);
   for (const Json& l : read.array(json, "layers")) {
     Layer layer;
     layer.weights = read.matrix(l, "weights");
@@ -294,9 +327,9 @@ Model model_from_text(const std::string& text, const std::string& name) {
   if (!model.trajectory) {
     const Layer& first = model.network.layers.front();
     if (first.activation == Activation::power &&
-        monomial_count(static_cast<int>(n), first.power) * static_cast<double>(n) *
+        monomial_count(static_cast<int>(arguments), first.power) * static_cast<double>(n) *
                 static_cast<double>(first.weights.rows()) > 1e8)
-      read.fail("power", fmt::format("{} with {} variables", first.power, n),
+      read.fail("power", fmt::format("{} with {} variables", first.power, arguments),
                 "at most 1e8 coefficients");
   }
 
@@ -307,7 +340,9 @@ Model model_from_text(const std::string& text, const std::string& name) {
   if (!read.member(last, "sd").is_null()) model.last_state_sd = read.vector(last, "sd", n);
   model.step = read.number(json, "step");
   model.data_scale = read.number(json, "data_scale");
-  model.size = read.vector(json, "size", n);
+  model.size = read.vector(json, "size", arguments);
+  if (json.contains("noise")) model.noise = read.vector(json, "noise", n);
+  if (model.noise.size() > 0 && !(model.noise.array() >= 0).all()) read.fail("noise", "a number < 0", "numbers >= 0");
   if (!(model.step > 0) || !(model.data_scale > 0))
     read.fail("step or data_scale", "a number <= 0", "numbers > 0");
   const Json& t = read.member(json, "training");

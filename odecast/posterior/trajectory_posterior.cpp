@@ -80,7 +80,7 @@ VectorField TrajectoryPosterior::mean_field() const {
   return VectorField(std::move(f));
 }
 
-VectorField TrajectoryPosterior::best_field() const {
+VectorField TrajectoryPosterior::point_field() const {
   return field(members_.front().support, members_.front().theta);
 }
 
@@ -123,7 +123,7 @@ Moments TrajectoryPosterior::last_state() const {
 // There are infinitely many fields.
 VectorField TrajectoryPosterior::atom_field(std::uint64_t) const {
   assert(false);
-  return best_field();
+  return point_field();
 }
 double TrajectoryPosterior::atom_weight(std::uint64_t) const {
   assert(false);

@@ -40,7 +40,7 @@ class TrajectoryPosterior : public Posterior {
   std::uint64_t atom_of_draw(std::uint64_t seed, std::uint64_t index) const override;
 
   /// The most probable set of terms at its most probable coefficients.
-  VectorField best_field() const;
+  VectorField point_field() const override;
   /// Mean and covariance of the state at the end of the data.
   Moments last_state() const;
 

@@ -161,11 +161,14 @@ void write(Writer& w, const EquationList& p) {
   std::size_t hidden = 0;
   for (const ReadableEquation& e : p.equations) {
     hidden += e.left_out;
-    w.add(
-        "<div class=\"equation\"><math displaystyle=\"true\"><mfrac><mrow><mi "
-        "mathvariant=\"normal\">d</mi>{}</mrow><mrow>"
-        "<mi mathvariant=\"normal\">d</mi><mi>t</mi></mrow></mfrac><mo>=</mo></math><div>",
-        math_name(e.variable));
+    w.add("<div class=\"equation\"><math displaystyle=\"true\">");
+    if (p.map)
+      w.add("<msub>{}<mrow><mi>k</mi><mo>+</mo><mn>1</mn></mrow></msub>", math_name(e.variable));
+    else
+      w.add("<mfrac><mrow><mi mathvariant=\"normal\">d</mi>{}</mrow><mrow>"
+            "<mi mathvariant=\"normal\">d</mi><mi>t</mi></mrow></mfrac>",
+            math_name(e.variable));
+    w.add("<mo>=</mo></math><div>");
     for (std::size_t i = 0; i < e.terms.size(); ++i) {
       const Term& t = e.terms[i];
       const auto [mean, sd] = rounded_coefficient(std::abs(t.mean), t.sd);

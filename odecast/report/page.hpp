@@ -55,9 +55,10 @@ struct Table {
 
 /// Learnt equations, typeset, each coefficient with its uncertainty; `latex` behind a copy button.
 struct EquationList {
-  std::vector<std::string> variables;
+  std::vector<std::string> variables;  ///< of the monomials
   std::vector<ReadableEquation> equations;
   std::string latex = {};
+  bool map = false;  ///< x_{k+1} = …, not dx/dt
 };
 
 /// Panels drawn by the browser where it can (zoom, read-out, one panel at a time), and as a static

@@ -53,7 +53,9 @@ KeyValues observed_facts(const Model& m) {
       {"Data end",
        fmt::format("t = {:.6g}{}", m.last_time,
                    m.last_trajectory.empty() ? "" : " of trajectory '" + m.last_trajectory + "'")},
-      {"Derivatives", t.derivative + " differences"},
+      {"Kind", m.kind == ModelKind::map ? "map: each row from the one before" : "flow: du/dt"},
+      {"Driven by", m.inputs.size() == 0 ? "nothing: autonomous" : joined(m.inputs.names)},
+      {"Derivatives", t.derivative},
       {"Training", fmt::format("{}: {}", t.trainer, t.reason)}};
   if (t.objective)
     facts.rows.emplace_back("Expected objective", fmt::format("{:.6g}", *t.objective));
@@ -62,13 +64,14 @@ KeyValues observed_facts(const Model& m) {
 
 Section equation_section(const Model& model) {
   Section section{"equations", "The learnt equations"};
-  if (!polynomial_kernel(model.network)) {
+  if (!model.trajectory && !polynomial_kernel(model.network)) {
     section.parts.push_back(Prose{
         "The model is a general network, not a polynomial kernel: it has no equations to read."});
     return section;
   }
-  section.parts.push_back(EquationList{model.variables, readable_equations(model),
-                                       format_equations(model, EquationFormat::latex)});
+  section.parts.push_back(EquationList{model.arguments(), readable_equations(model),
+                                       format_equations(model, EquationFormat::latex),
+                                       model.kind == ModelKind::map});
   return section;
 }
 
@@ -418,25 +421,44 @@ struct DerivativeFit {
   Matrix estimate, mean, sd;
 };
 
+/// The rows without a missing value.
+Trajectory observed_rows(const Trajectory& t) {
+  if (t.states.allFinite()) return t;
+  Trajectory whole{t.id, {}, Matrix(t.states.rows(), t.states.cols())};
+  for (Index k = 0; k < t.states.rows(); ++k)
+    if (t.states.row(k).allFinite()) {
+      whole.states.row(static_cast<Index>(whole.times.size())) = t.states.row(k);
+      whole.times.push_back(t.times[static_cast<std::size_t>(k)]);
+    }
+  whole.states.conservativeResize(static_cast<Index>(whole.times.size()), Eigen::NoChange);
+  return whole;
+}
+
 DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Model& model,
-                             const DropoutPosterior& posterior, const FitOptions& options,
+                             const Posterior& posterior, const FitOptions& options,
                              long most) {
   DerivativeFit fit;
   if (t.rows() < 2) return fit;
   Dataset one{data.variables, {t}};
+  one.inputs = data.inputs;
+  if (model.inputs.size() > 0)
+    one = first_rows(with_inputs(source_of(one), model.inputs.time, model.inputs.names.back()), t.rows());
   // Rows at observed states; where the fit smooths or integrates, fourth-order differences are shown.
   DerivativeOptions shown = options.derivative;
   if (shown.method != DerivativeMethod::forward && central_order(shown.method) == 0)
     shown.method = DerivativeMethod::central4;
   if (t.rows() < 12) shown.method = DerivativeMethod::forward;
-  const DerivativeRows rows = derivative_rows(one, shown);
+  shown.noise = {};
+  const DerivativeRows rows = model.kind == ModelKind::map
+                                  ? successors(one, model.step)
+                                  : first_targets(derivative_rows(one, shown), model.dimension());
   // Ends and gaps have no rows: each is found again in the trajectory.
   std::vector<double> times;
   for (int at = 0; static_cast<Index>(times.size()) < rows.rows() && at < t.rows(); ++at)
-    if (t.states.row(at) == rows.states.row(static_cast<Index>(times.size())))
+    if (t.states.row(at) == rows.states.row(static_cast<Index>(times.size())).head(t.states.cols()))
       times.push_back(t.times[static_cast<std::size_t>(at)]);
   const Index stride = std::max<Index>(1, (rows.rows() + most - 1) / most);
-  const Index count = (rows.rows() + stride - 1) / stride, n = rows.states.cols();
+  const Index count = (rows.rows() + stride - 1) / stride, n = rows.derivatives.cols();
   fit.estimate.resize(count, n);
   fit.mean.resize(count, n);
   fit.sd.resize(count, n);
@@ -444,9 +466,9 @@ DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Mod
     const Index row = k * stride;
     fit.times.push_back(times[static_cast<std::size_t>(row)]);
     fit.estimate.row(k) = rows.derivatives.row(row);
-    const Moments m = posterior.moments(model.scaling.to_model(rows.states.row(row).transpose()));
-    fit.mean.row(k) = m.mean.cwiseProduct(model.scaling.rate()).transpose();
-    fit.sd.row(k) = m.sd().cwiseProduct(model.scaling.rate()).transpose();
+    const Moments m = posterior.moments(model.to_model(rows.states.row(row).transpose()));
+    fit.mean.row(k) = (model.base() + m.mean.cwiseProduct(model.rate())).transpose();
+    fit.sd.row(k) = m.sd().cwiseProduct(model.rate()).transpose();
   }
   return fit;
 }
@@ -470,14 +492,15 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
   page.sections.push_back(equation_section(model));
 
   // The derivative, estimated and modelled.
-  const DropoutPosterior posterior(model.network);
+  const auto posterior = make_posterior(model);
   std::vector<DerivativeFit> fits;
   for (std::size_t k = 0; k < shown; ++k)
-    fits.push_back(derivative_fit(data, data.trajectories[k], model, posterior, options,
+    fits.push_back(derivative_fit(data, observed_rows(data.trajectories[k]), model, *posterior, options,
                                   std::max(50L, kMaxDerivatives / static_cast<long>(shown))));
-  Section derivatives{"derivatives", "Derivatives: estimate against model"};
+  const bool map = model.kind == ModelKind::map;
+  Section derivatives{"derivatives", map ? "Next rows: observed against model" : "Derivatives: estimate against model"};
   Figure along{.id = "derivatives-in-time",
-               .title = "du/dt along the data",
+               .title = map ? "The next row along the data" : "du/dt along the data",
                .names = names,
                .panel_height = 180};
   Figure across{.id = "derivatives-scatter",
@@ -487,11 +510,11 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
                 .panel_height = names.size() == 1 ? 320.0 : 190.0,
                 .columns = static_cast<int>(std::min<std::size_t>(3, names.size()))};
   Table residuals{.caption = "Residual: estimate less model's mean",
-                  .header = {"", "rms of du/dt", "rms residual", "mean sd of the model"},
+                  .header = {"", map ? "rms of the next row" : "rms of du/dt", "rms residual", "mean sd of the model"},
                   .rows = {}};
   for (std::size_t v = 0; v < names.size(); ++v) {
     const auto i = static_cast<Index>(v);
-    Panel time{.x_label = "time t", .y_label = "d" + names[v] + "/dt"};
+    Panel time{.x_label = "time t", .y_label = model.left_side(names[v])};
     Panel plane{.title = names[v], .x_label = "model's mean", .y_label = "estimate"};
     std::vector<std::pair<double, double>> cloud;
     double square = 0, residual = 0, spread = 0, count = 0;
@@ -532,13 +555,13 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
     along.panels.push_back(std::move(time));
     across.panels.push_back(std::move(plane));
     if (count > 0)
-      residuals.rows.push_back({{"d" + names[v] + "/dt"},
+      residuals.rows.push_back({{model.left_side(names[v])},
                                 number_cell(std::sqrt(square / count)),
                                 number_cell(std::sqrt(residual / count)),
                                 number_cell(spread / count)});
   }
-  along.caption =
-      "Differences of neighbouring rows, and the model at the same states. "
+  along.caption = std::string(map ? "Each row's successor, and the model's. "
+                                  : "Differences of neighbouring rows, and the model at the same states. ") +
       "The band is the spread of the draws, not the error of the estimate.";
   if (!residuals.rows.empty()) {
     derivatives.parts.push_back(std::move(residuals));

@@ -1,5 +1,6 @@
 #include "odecast/scores/lyapunov.hpp"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
@@ -49,8 +50,10 @@ Matrix jacobian(const VectorField& field, const Vector& u) {
   return field.polynomial() ? polynomial_jacobian(*field.polynomial(), u) : difference_jacobian(field, u);
 }
 
-LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start, const LyapunovOptions& o,
+LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start, const LyapunovOptions& given,
                                    const Observer& observer) {
+  LyapunovOptions o = given;
+  if (o.map) o.interval = 1;
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
       throw_usage({std::string("option --") + name, format_number(value), expected, "Give a value in that range."});
@@ -64,12 +67,16 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   solver.atol = o.atol;
   solver.bound = o.bound;
   solver.max_steps = 10'000'000;
+  if (o.map) {
+    solver.method = Method::iterate;
+    solver.fixed_step = 1;
+  }
 
   LyapunovSpectrum result;
   result.exponents = result.standard_error = Vector::Zero(n);
   Vector u = start;
   if (o.transient > 0) {
-    const Solution s = solve(field, 0, u, std::vector{o.transient}, solver);
+    const Solution s = solve(field, 0, u, std::vector{o.map ? std::max(1.0, std::round(o.transient)) : o.transient}, solver);
     if ((result.status = s.status) != SolveStatus::finished) return result;
     u = s.end_state;
   }
@@ -90,20 +97,30 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   std::vector<double> times(kBatches, 0.0);
   const std::vector<double> end = {o.interval};
   for (long k = 0; k < intervals; ++k) {
-    observer("following", static_cast<double>(k) / static_cast<double>(intervals));
-    Vector x(n + n * n + 1);
-    x.head(n) = u;
-    for (Eigen::Index j = 0; j < n; ++j) x.segment(n + j * n, n) = V.col(j);
-    x[n + n * n] = 0;
-    const Solution s = solve(extended, 0, x, end, solver);
-    result.status = s.status;
-    if (s.status == SolveStatus::finished && !(s.end_state.head(n).cwiseAbs().maxCoeff() <= o.bound))
+    if (k % 64 == 0) observer("following", static_cast<double>(k) / static_cast<double>(intervals));
+    if (o.map) {
+      const Matrix J = jacobian(field, u);
+      V = (J * V).eval();
+      result.divergence += std::log(std::abs(J.determinant()));
+      Vector next(n);
+      field(0, u.data(), next.data());
+      u = next;
+    } else {
+      Vector x(n + n * n + 1);
+      x.head(n) = u;
+      for (Eigen::Index j = 0; j < n; ++j) x.segment(n + j * n, n) = V.col(j);
+      x[n + n * n] = 0;
+      const Solution s = solve(extended, 0, x, end, solver);
+      if ((result.status = s.status) != SolveStatus::finished) return result;
+      solver.first_step = std::min(o.interval, s.next_step);
+      u = s.end_state.head(n);
+      for (Eigen::Index j = 0; j < n; ++j) V.col(j) = s.end_state.segment(n + j * n, n);
+      result.divergence += s.end_state[n + n * n];
+    }
+    if (!(u.cwiseAbs().maxCoeff() <= o.bound)) {
       result.status = SolveStatus::left_bound;
-    if (result.status != SolveStatus::finished) return result;
-    solver.first_step = std::min(o.interval, s.next_step);
-    u = s.end_state.head(n);
-    for (Eigen::Index j = 0; j < n; ++j) V.col(j) = s.end_state.segment(n + j * n, n);
-    result.divergence += s.end_state[n + n * n];
+      return result;
+    }
     // Gram–Schmidt in the order of the columns, twice for orthogonality to round-off.
     const auto batch = static_cast<Eigen::Index>(k * kBatches / intervals);
     for (Eigen::Index j = 0; j < n; ++j) {

@@ -28,6 +28,10 @@ ScoreRow mean_row(const Vector& sums, double count) {
 
 }  // namespace
 
+std::string_view band_name(ScoredBand band) {
+  return band == ScoredBand::sd ? "sd" : band == ScoredBand::quantiles ? "quantiles" : "observed";
+}
+
 Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions& options) {
   if (!(options.threshold > 0))
     throw_usage({"--threshold", fmt::format("{}", options.threshold), "a number > 0",
@@ -47,13 +51,20 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   s.level = forecast.level;
   s.vpt_threshold = options.threshold;
   const bool have_sd = forecast.lower.size() > 0, have_q = forecast.q_lower.size() > 0;
-  s.band = (options.band == ScoredBand::sd ? have_sd : !have_q) ? ScoredBand::sd
-                                                               : ScoredBand::quantiles;
-  const Matrix& lower = s.band == ScoredBand::sd ? forecast.lower : forecast.q_lower;
-  const Matrix& upper = s.band == ScoredBand::sd ? forecast.upper : forecast.q_upper;
+  const bool observed = options.band == ScoredBand::observed;
+  s.band = observed                                                ? ScoredBand::observed
+           : (options.band == ScoredBand::sd ? have_sd : !have_q) ? ScoredBand::sd
+                                                                   : ScoredBand::quantiles;
+  const Matrix& lower = observed ? forecast.observed_lower
+                        : s.band == ScoredBand::sd ? forecast.lower
+                                                   : forecast.q_lower;
+  const Matrix& upper = observed ? forecast.observed_upper
+                        : s.band == ScoredBand::sd ? forecast.upper
+                                                   : forecast.q_upper;
   if (lower.size() == 0)
-    throw_data({"forecast", "no band", "columns such as x_lower and x_upper",
-                "Forecast again with --bands both."});
+    throw_data({"forecast", observed ? "no band for observations" : "no band",
+                observed ? "columns such as x_observed_lower" : "columns such as x_lower and x_upper",
+                observed ? "Forecast again with --observations." : "Forecast again with --bands both."});
 
   const Vector& sd = compared.truth_sd;
   Vector covered = Vector::Zero(n), width = covered, crps = covered, squares = covered;

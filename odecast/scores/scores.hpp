@@ -14,10 +14,12 @@ struct ScoreRow {
   double all = 0;
 };
 
-enum class ScoredBand { sd, quantiles };
+/// `observed` is the band for an observation, where the truth is a noisy one.
+enum class ScoredBand { sd, quantiles, observed };
+std::string_view band_name(ScoredBand band);
 
 struct ScoreOptions {
-  ScoredBand band = ScoredBand::sd;  ///< falls back to the other where the file has only that
+  ScoredBand band = ScoredBand::sd;  ///< sd and quantiles fall back to each other where the file has only one
   double threshold = 0.4;            ///< of the valid prediction time
   std::optional<double> lyapunov = {};  ///< largest exponent, to give times in Lyapunov times
   std::string trajectory = {};       ///< id of the truth's trajectory; empty: the last

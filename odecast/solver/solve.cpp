@@ -103,6 +103,30 @@ void integrate_fixed(OneTrajectory& problem, const SolverOptions& o, std::vector
   problem.finish(0, kFinished, t, y, o.fixed_step);
 }
 
+/// The map applied again and again; output times lie whole numbers of iterations apart.
+void iterate(OneTrajectory& problem, const SolverOptions& o, std::vector<double>& work) {
+  Solution& solution = problem.solution;
+  const auto n = static_cast<std::size_t>(problem.u0.size());
+  double *y = work.data(), *y_new = y + n;
+  double t = 0;
+  problem.load(0, &t, y);
+  while (static_cast<std::size_t>(solution.outputs) < problem.times.size()) {
+    const double start = t, end = problem.limit(0);
+    const long pieces = std::max(1L, std::lround((end - start) / o.fixed_step));
+    for (long piece = 0; piece < pieces; ++piece) {
+      problem.before_step(0);
+      problem.evaluate(t, y, y_new);
+      std::copy_n(y_new, n, y);
+      t = piece + 1 == pieces ? end : start + static_cast<double>(piece + 1) * o.fixed_step;
+      problem.count(0, true);
+      if (!std::all_of(y, y + n, [&](double x) { return std::abs(x) <= o.bound; }))
+        return problem.finish(0, kLeftBound, t, y, 0);
+    }
+    problem.step(0, start, end - start, end, y, nullptr, y);
+  }
+  problem.finish(0, kFinished, t, y, o.fixed_step);
+}
+
 }  // namespace
 
 std::string_view status_name(SolveStatus status) {
@@ -128,7 +152,7 @@ void check(const SolverOptions& o) {
   require(o.bound > 0, "bound", o.bound, "a number > 0");
   require(o.max_steps > 0, "max-steps", static_cast<double>(o.max_steps), "a number > 0");
   require(o.method == Method::rk45 || o.fixed_step > 0, "fixed-step", o.fixed_step,
-          "a number > 0 for the methods rk4 and euler");
+          "a number > 0 for the methods rk4, euler and iterate");
 }
 
 Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<const double> times,
@@ -156,6 +180,8 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
     integrate_fixed<kRungeKutta4>(problem, options, work);
   } else if (options.method == Method::euler) {
     integrate_fixed<kEuler>(problem, options, work);
+  } else if (options.method == Method::iterate) {
+    iterate(problem, options, work);
   } else {
     const double rtol = std::max(options.rtol, 100 * std::numeric_limits<double>::epsilon());
     integrate(problem, n,
@@ -164,6 +190,24 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
               work.data());
   }
   return solution;
+}
+
+double agreed_until(const Solution& one, const Solution& other, double t0, std::span<const double> times) {
+  const int rows = std::min(one.outputs, other.outputs);
+  if (rows == 0) return t0;
+  const Matrix& a = one.states;
+  const Vector mean = a.topRows(rows).colwise().mean();
+  const Vector sd = ((a.topRows(rows).rowwise() - mean.transpose()).array().square().colwise().mean())
+                        .sqrt()
+                        .matrix();
+  double until = t0;
+  for (int i = 0; i < rows; ++i) {
+    for (Eigen::Index j = 0; j < a.cols(); ++j)
+      if (!(std::abs(a(i, j) - other.states(i, j)) <= 0.01 * sd[j] + 1e-9 * std::abs(a(i, j))))
+        return until;
+    until = times[static_cast<std::size_t>(i)];
+  }
+  return until;
 }
 
 CertifiedSolution solve_certified(const VectorField& field, double t0, const Vector& u0,
@@ -178,19 +222,7 @@ CertifiedSolution solve_certified(const VectorField& field, double t0, const Vec
   };
   const Solution second = run(1e-13);
   CertifiedSolution result{run(2.3e-14), t0};
-  const int rows = std::min(result.solution.outputs, second.outputs);
-  if (rows == 0) return result;
-  const Matrix& a = result.solution.states;
-  const Vector mean = a.topRows(rows).colwise().mean();
-  const Vector sd = ((a.topRows(rows).rowwise() - mean.transpose()).array().square().colwise().mean())
-                        .sqrt()
-                        .matrix();
-  for (int i = 0; i < rows; ++i) {
-    for (Eigen::Index j = 0; j < a.cols(); ++j)
-      if (!(std::abs(a(i, j) - second.states(i, j)) <= 0.01 * sd[j] + 1e-9 * std::abs(a(i, j))))
-        return result;
-    result.certified_until = times[static_cast<std::size_t>(i)];
-  }
+  result.certified_until = agreed_until(result.solution, second, t0, times);
   return result;
 }
 

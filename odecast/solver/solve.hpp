@@ -9,7 +9,12 @@
 
 namespace odecast {
 
-enum class Method { rk45, rk4, euler };
+enum class Method {
+  rk45,
+  rk4,
+  euler,
+  iterate,  ///< no differential equation but a map: u(t + fixed_step) = f(t, u(t))
+};
 
 /// How an integration ended. All but `finished` are blow-ups to a forecast.
 enum class SolveStatus {
@@ -31,7 +36,7 @@ struct SolverOptions {
   /// 0 means chosen from the field (Hairer, Nørsett, Wanner, Solving ODEs I, II.4).
   double first_step = 0;
   double max_step = 1e300;
-  /// Used by rk4 and euler only; must then be set.
+  /// Used by rk4, euler and iterate only; must then be set.
   double fixed_step = 0;
   /// Leaving |u_i| <= bound is a blow-up. The default never triggers for finite states.
   double bound = 1e300;
@@ -76,6 +81,9 @@ struct CertifiedSolution {
   /// deviation of each variable over the run. Chaos makes all numerical truth end somewhere.
   double certified_until = 0;
 };
+
+/// Until when two solutions of the same problem agree that well.
+double agreed_until(const Solution& a, const Solution& b, double t0, std::span<const double> times);
 
 /// Integrates at rtol 1e-13 and again at 2.3e-14, with steps that end on the output times.
 CertifiedSolution solve_certified(const VectorField& field, double t0, const Vector& u0,

@@ -19,12 +19,15 @@ constexpr std::string_view kSized = "Lorenz96";
 constexpr int kDefaultSize = 40, kMinSize = 4, kMaxSize = 10000;
 
 using Values = std::span<const double>;
-/// d = f(u) with parameter values p. Autonomous, as all systems here.
+/// d = f(u) with parameter values p; inputs stand behind the state in u.
 using RightHandSide = void (*)(Values p, Values u, double* d);
+/// The inputs at time t.
+using Drive = void (*)(Values p, double t, double* w);
 
 struct Entry {
   System system;
   RightHandSide right_hand_side;
+  Drive drive = nullptr;
 };
 
 struct Exponent {
@@ -45,10 +48,20 @@ Exponent published(double value, std::string_view source, double again, double s
 
 Exponent periodic() { return {0.0, "periodic: exactly 0"}; }
 
-VectorField make_field(RightHandSide right_hand_side, int dimension,
-                       const std::vector<Parameter>& parameters) {
+Exponent unknown() { return {std::numeric_limits<double>::quiet_NaN(), ""}; }
+
+std::vector<double> values_of(const std::vector<Parameter>& parameters) {
   std::vector<double> p;
   for (const Parameter& parameter : parameters) p.push_back(parameter.value);
+  return p;
+}
+
+/// Field, and drive where there is one, with these parameters.
+void set_equations(System& system, RightHandSide right_hand_side, Drive drive, int dimension);
+
+VectorField make_field(RightHandSide right_hand_side, int dimension,
+                       const std::vector<Parameter>& parameters) {
+  const std::vector<double> p = values_of(parameters);
   return {dimension, [=](double, const double* u, double* d) {
             right_hand_side(p, {u, static_cast<std::size_t>(dimension)}, d);
           }};
@@ -60,10 +73,40 @@ Entry entry(std::string name, std::string title, std::vector<std::string> variab
             RightHandSide right_hand_side) {
   const auto n = static_cast<int>(start.size());
   VectorField field = make_field(right_hand_side, n, parameters);
+  const std::optional<double> value =
+      std::isnan(exponent.value) ? std::nullopt : std::optional(exponent.value);
   return {{std::move(name), std::move(title), std::move(variables), std::move(equations),
-           std::move(parameters), Eigen::Map<const Vector>(start.data(), n), step, exponent.value,
+           std::move(parameters), Eigen::Map<const Vector>(start.data(), n), step, value,
            std::move(exponent.source), std::move(source), std::move(field)},
           right_hand_side};
+}
+
+void set_equations(System& system, RightHandSide right_hand_side, Drive drive, int dimension) {
+  if (drive == nullptr) {
+    system.field = make_field(right_hand_side, dimension, system.parameters);
+    return;
+  }
+  const std::vector<double> p = values_of(system.parameters);
+  system.drive = [=](double t, double* w) { drive(p, t, w); };
+  const auto n = static_cast<std::size_t>(dimension), all = n + system.inputs.size();
+  system.field = {dimension, [=, u = std::vector<double>(all)](double t, const double* state, double* d) mutable {
+                    drive(p, t, std::copy_n(state, n, u.data()));
+                    right_hand_side(p, u, d);
+                  }};
+}
+
+/// The entry driven by inputs.
+Entry driven(Entry e, std::vector<std::string> inputs, std::vector<std::string> input_equations, Drive drive) {
+  e.system.inputs = std::move(inputs);
+  e.system.input_equations = std::move(input_equations);
+  e.drive = drive;
+  set_equations(e.system, e.right_hand_side, drive, static_cast<int>(e.system.start.size()));
+  return e;
+}
+
+Entry map(Entry e) {
+  e.system.map = true;
+  return e;
 }
 
 /// The simplest quadratic flows that are chaotic, by exhaustive search. Cases A to E have five
@@ -295,6 +338,53 @@ std::vector<Entry> make_catalogue() {
                         d[1] = std::sin(u[2]) - p[0] * u[1];
                         d[2] = std::sin(u[0]) - p[0] * u[2];
                       }));
+  const Drive cosine = [](Values p, double t, double* w) { w[0] = p[0] * std::cos(p[1] * t); };
+  all.push_back(driven(
+      entry("ForcedDuffing", "Duffing's oscillator with two wells, driven by a force F", {"x", "v"},
+            {"dx/dt = v", "dv/dt = -delta v - alpha x - beta x^3 + F"},
+            {{"gamma", 0.5}, {"omega", 1.2}, {"delta", 0.3}, {"alpha", -1.0}, {"beta", 1.0}}, {1, 0}, 0.05, unknown(),
+            "F. C. Moon and P. J. Holmes, J. Sound Vib. 65 (1979) 275",
+            [](Values p, Values u, double* d) {
+              d[0] = u[1];
+              d[1] = -p[2] * u[1] - p[3] * u[0] - p[4] * u[0] * u[0] * u[0] + u[2];
+            }),
+      {"F"}, {"F = gamma cos(omega t)"}, cosine));
+  all.push_back(driven(
+      entry("ForcedVanDerPol", "Van der Pol's oscillator driven by a force F", {"x", "y"},
+            {"dx/dt = y", "dy/dt = mu (1 - x^2) y - x + F"}, {{"gamma", 1.2}, {"omega", 0.8}, {"mu", 2.0}}, {1, 0},
+            0.01, unknown(), "B. van der Pol and J. van der Mark, Nature 120 (1927) 363",
+            [](Values p, Values u, double* d) {
+              d[0] = u[1];
+              d[1] = p[2] * (1 - u[0] * u[0]) * u[1] - u[0] + u[2];
+            }),
+      {"F"}, {"F = gamma cos(omega t)"}, cosine));
+  all.push_back(map(entry("Henon", "Hénon's map: stretched, folded, contracted", {"x", "y"},
+                          {"next x = 1 - a x^2 + y", "next y = b x"}, {{"a", 1.4}, {"b", 0.3}}, {0.1, 0.1}, 1,
+                          Exponent{0.41922, "M. Hénon's parameters; G. Benettin's method, many authors"},
+                          "M. Hénon, Commun. Math. Phys. 50 (1976) 69", [](Values p, Values u, double* d) {
+                            d[0] = 1 - p[0] * u[0] * u[0] + u[1];
+                            d[1] = p[1] * u[0];
+                          })));
+  all.push_back(map(entry("Logistic", "The logistic map at full chaos", {"x"}, {"next x = r x (1 - x)"}, {{"r", 4.0}},
+                          {0.3}, 1, Exponent{0.6931471805599453, "exactly log 2"},
+                          "R. M. May, Nature 261 (1976) 459",
+                          [](Values p, Values u, double* d) { d[0] = p[0] * u[0] * (1 - u[0]); })));
+  all.push_back(map(entry("Tinkerbell", "The tinkerbell map: a quadratic relative of Ikeda's", {"x", "y"},
+                          {"next x = x^2 - y^2 + a x + b y", "next y = 2 x y + c x + d y"},
+                          {{"a", 0.9}, {"b", -0.6013}, {"c", 2.0}, {"d", 0.5}}, {-0.72, -0.64}, 1, unknown(),
+                          "H. E. Nusse and J. A. Yorke, Dynamics: Numerical Explorations (1994)",
+                          [](Values p, Values u, double* d) {
+                            d[0] = u[0] * u[0] - u[1] * u[1] + p[0] * u[0] + p[1] * u[1];
+                            d[1] = 2 * u[0] * u[1] + p[2] * u[0] + p[3] * u[1];
+                          })));
+  all.push_back(map(entry("HolmesCubic", "Holmes's cubic map, a Duffing oscillator in discrete time", {"x", "y"},
+                          {"next x = y", "next y = -b x + d y - y^3"}, {{"b", 0.2}, {"d", 2.77}}, {1.6, 0}, 1,
+                          unknown(), "P. Holmes, Phil. Trans. R. Soc. A 292 (1979) 419",
+                          [](Values p, Values u, double* d) {
+                            const double y = u[1];
+                            d[0] = y;
+                            d[1] = -p[0] * u[0] + p[1] * y - y * y * y;
+                          })));
   return all;
 }
 
@@ -402,7 +492,7 @@ System find_system(std::string_view name, int size, const std::vector<Parameter>
   const bool usual = dimension == found.system.start.size() &&
                      same_values(system.parameters, found.system.parameters);
   if (!usual) {
-    system.field = make_field(found.right_hand_side, dimension, system.parameters);
+    set_equations(system, found.right_hand_side, found.drive, dimension);
     system.lyapunov.reset();
     system.lyapunov_source.clear();
   }

@@ -30,13 +30,13 @@ std::vector<Range> ranges(const WeakRows& rows) {
   return all;
 }
 
-/// J_i of every observation of a segment, n rows each; empty for coefficients that are 0.
+/// J_i of every observation of a segment, n equations × all variables each; empty for coefficients that are 0.
 Matrix jacobians(const WeakRows& rows, std::size_t segment, const MonomialBasis& basis,
                  const Matrix& coefficients) {
   if (coefficients.isZero(0)) return {};
   const Matrix& states = rows.states[segment];
-  const int n = rows.dimension();
-  Matrix J(states.rows() * n, n), slopes(basis.size(), n);
+  const int n = rows.dimension(), variables = basis.variables();
+  Matrix J(states.rows() * n, variables), slopes(basis.size(), variables);
   Vector phi(basis.size());
   for (Eigen::Index i = 0; i < states.rows(); ++i) {
     debiased_monomials(basis, states.row(i).data(), rows.noise, phi.data(), &slopes);
@@ -103,10 +103,10 @@ BandedCholesky joint_covariance(const WeakRows& rows, const Range& range, const 
       ss += sk * sl;
       if (J.size() > 0)
         block.noalias() += vk * vl * JSJ.middleRows(i * n, n) -
-                           sk * vl * JS.middleRows(i * n, n).transpose() -
-                           vk * sl * JS.middleRows(i * n, n);
+                           sk * vl * JS.block(i * n, 0, n, n).transpose() -
+                           vk * sl * JS.block(i * n, 0, n, n);
     }
-    block.diagonal() += ss * S;
+    block.diagonal() += ss * S.head(n);
     if (k == l) block.diagonal() += rows.truncation.row(k).cwiseAbs2().transpose();
     for (int o = 0; o < n; ++o)
       for (int p = 0; p < n && (k > l || p <= o); ++p)
@@ -140,7 +140,7 @@ BandedCholesky mean_covariance(const WeakRows& rows, const Range& range, const M
       sum += sk * sl;
       if (count > 0) sum += (vk * vl * square[i] - (sk * vl + vk * sl) * trace[i]) / n;
     }
-    C.at(k - range.first, l - range.first) = sum + (k == l ? rows.truncation.row(k).cwiseAbs2().transpose().cwiseQuotient(S).mean() : 0);
+    C.at(k - range.first, l - range.first) = sum + (k == l ? rows.truncation.row(k).cwiseAbs2().transpose().cwiseQuotient(S.head(n)).mean() : 0);
   });
   return C;
 }
@@ -286,63 +286,73 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
   for (int q = 0; q < P; ++q) {
     int degree = 0;
     for (const int p : basis.powers(q % F)) degree += p;
-    penalty.push_back(term_penalty(degree, n, observations));
+    penalty.push_back(term_penalty(degree, basis.variables(), observations));
   }
   // Selection starts from the terms up to degree 2: from all of a high degree the first coefficients, and so
-  // the covariance they give, are too far off. Monomials are ordered by degree.
+  // the covariance they give, are too far off. Where they leave much unexplained it starts from all after all.
   const int low = options.select && basis.degree() > 2
-                      ? static_cast<int>(monomial_count(n, 2))
+                      ? static_cast<int>(monomial_count(basis.variables(), 2))
                       : F;
-  Estimate e;
-  for (int q = 0; q < P; ++q)
-    if (q % F < low) e.terms.push_back(q);
   const auto row_count = static_cast<double>(rows.rows() * n);
-  const auto store = [&] {
-    result.coefficients.setZero();
-    result.sd.setZero();
-    for (std::size_t q = 0; q < e.terms.size(); ++q) {
-      const int o = e.terms[q] / F, m = e.terms[q] % F;
-      const auto at = static_cast<Eigen::Index>(q);
-      result.coefficients(o, m) = e.x[at];
-      result.sd(o, m) = std::sqrt(e.covariance(at, at));
-    }
-  };
-  // Coefficients and covariance of the rows in turn until they agree to a tenth of a standard deviation.
-  const auto settle = [&] {
-    for (int round = 0; round < options.rounds; ++round) {
-      observer("weighting rows", 1 - static_cast<double>(e.terms.size()) / (P + 1));
-      const Matrix before = result.coefficients;
-      result.misfit = solve(joint_triangle(rows, basis, before), row_count, e);
+  const auto regress = [&](int first_monomials) {
+    WeakRegression r = result;
+    Estimate e;
+    for (int q = 0; q < P; ++q)
+      if (q % F < first_monomials) e.terms.push_back(q);
+    const auto store = [&] {
+      r.coefficients.setZero();
+      r.sd.setZero();
+      for (std::size_t q = 0; q < e.terms.size(); ++q) {
+        const int o = e.terms[q] / F, m = e.terms[q] % F;
+        const auto at = static_cast<Eigen::Index>(q);
+        r.coefficients(o, m) = e.x[at];
+        r.sd(o, m) = std::sqrt(e.covariance(at, at));
+      }
+    };
+    // Coefficients and covariance of the rows in turn until they agree to a tenth of a standard deviation.
+    const auto settle = [&] {
+      for (int round = 0; round < options.rounds; ++round) {
+        observer("weighting rows", 1 - static_cast<double>(e.terms.size()) / (P + 1));
+        const Matrix before = r.coefficients;
+        r.misfit = solve(joint_triangle(rows, basis, before), row_count, e);
+        store();
+        if (((r.coefficients - before).array().abs() <= 0.1 * r.sd.array() + 0.0).all()) break;
+      }
+    };
+    settle();
+    const auto prune = [&] {
+      while (!e.terms.empty() && eliminate(e, penalty, std::max(1, P / 10)) > 0) {
+        store();
+        if (e.terms.empty()) break;
+        r.misfit = solve(joint_triangle(rows, basis, r.coefficients), row_count, e);
+        store();
+      }
+    };
+    if (options.select) prune();
+    // Then one term at a time comes in, and those it makes superfluous go; no term comes in twice.
+    std::vector<bool> tried(static_cast<std::size_t>(P));
+    while (options.select && !e.terms.empty()) {
+      const Eigen::MatrixXd triangle = joint_triangle(rows, basis, r.coefficients);
+      r.misfit = solve(triangle, row_count, e);
+      const int added = best_addition(triangle, e, r.misfit, penalty);
+      if (added < 0 || tried[static_cast<std::size_t>(added)]) break;
+      tried[static_cast<std::size_t>(added)] = true;
+      e.terms.insert(std::lower_bound(e.terms.begin(), e.terms.end(), added), added);
+      r.misfit = solve(triangle, row_count, e);
       store();
-      if (((result.coefficients - before).array().abs() <= 0.1 * result.sd.array() + 0.0).all()) break;
+      prune();
     }
+    if (options.select && !e.terms.empty()) settle();
+    r.terms = static_cast<int>(e.terms.size());
+    return r;
   };
-  settle();
-  const auto prune = [&] {
-    while (!e.terms.empty() && eliminate(e, penalty, std::max(1, P / 10)) > 0) {
-      store();
-      if (e.terms.empty()) break;
-      result.misfit = solve(joint_triangle(rows, basis, result.coefficients), row_count, e);
-      store();
-    }
-  };
-  if (options.select) prune();
-  // Then one term at a time comes in, and those it makes superfluous go; no term comes in twice.
-  std::vector<bool> tried(static_cast<std::size_t>(P));
-  while (options.select && !e.terms.empty()) {
-    const Eigen::MatrixXd triangle = joint_triangle(rows, basis, result.coefficients);
-    result.misfit = solve(triangle, row_count, e);
-    const int added = best_addition(triangle, e, result.misfit, penalty);
-    if (added < 0 || tried[static_cast<std::size_t>(added)]) break;
-    tried[static_cast<std::size_t>(added)] = true;
-    e.terms.insert(std::lower_bound(e.terms.begin(), e.terms.end(), added), added);
-    result.misfit = solve(triangle, row_count, e);
-    store();
-    prune();
+  WeakRegression best = regress(low);
+  constexpr double much = 2;  // χ² per degree of freedom
+  if (low < F && (best.terms == 0 || best.misfit > much)) {
+    WeakRegression other = regress(F);
+    if (best.terms == 0 || other.misfit < best.misfit) best = std::move(other);
   }
-  if (options.select && !e.terms.empty()) settle();
-  result.terms = static_cast<int>(e.terms.size());
-  return result;
+  return best;
 }
 
 }  // namespace odecast

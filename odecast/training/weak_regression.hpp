@@ -11,7 +11,7 @@ namespace odecast {
 ///
 /// The residual of row k, increment_k - C integral_k, is to first order in the noise
 ///   Σ_i (s_ki - v_ki J_i) ε_i,   J_i = Σ_m C_m ∇φ_m(u_i),
-/// so that with S = diag σ² rows k and l covary by the n × n block
+/// (s only in the equation's own variable) so that with S = diag σ² rows k and l covary by the n × n block
 ///   Σ_i (s_ki - v_ki J_i) S (s_li - v_li J_i)ᵀ,
 /// plus the truncation of the rule on the diagonal. Rows whose supports do not meet do not covary: the
 /// matrix is banded and its Cholesky factor whitens all equations of a segment together. J comes from the coefficients of the
