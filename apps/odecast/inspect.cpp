@@ -46,7 +46,7 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
                                 d.trajectory_rows.size()));
   for (int i = 0; i < source.dimension(); ++i)
     if (d.noise[i] > 0.01 * d.sd[i] && !d.constant[static_cast<std::size_t>(i)])
-      lines.push_back(fmt::format("{} has noise of {:.2g} % of its sd: differences will be noisy.",
+      lines.push_back(fmt::format("{} has noise of {:.0f} % of its sd: differences will be noisy.",
                                   source.variables[static_cast<std::size_t>(i)], 100 * d.noise[i] / d.sd[i]));
   return lines;
 }

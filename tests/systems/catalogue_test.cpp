@@ -13,9 +13,9 @@
 namespace odecast {
 namespace {
 
-Vector derivative(const System& system, const Vector& u) {
+Vector derivative(const System& system, const Vector& u, double t = 0) {
   Vector d(u.size());
-  system.field(0.0, u.data(), d.data());
+  system.field(t, u.data(), d.data());
   return d;
 }
 
@@ -39,9 +39,9 @@ double divergence(const System& system, const Vector& u) {
   return sum;
 }
 
-Vector runge_kutta_step(const System& system, const Vector& u, double h) {
-  const Vector k1 = derivative(system, u), k2 = derivative(system, u + h / 2 * k1),
-               k3 = derivative(system, u + h / 2 * k2), k4 = derivative(system, u + h * k3);
+Vector runge_kutta_step(const System& system, const Vector& u, double h, double t = 0) {
+  const Vector k1 = derivative(system, u, t), k2 = derivative(system, u + h / 2 * k1, t + h / 2),
+               k3 = derivative(system, u + h / 2 * k2, t + h / 2), k4 = derivative(system, u + h * k3, t + h);
   return u + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4);
 }
 
@@ -58,7 +58,7 @@ std::string complaint(std::string_view name, int size = 0,
 }
 
 TEST(CatalogueTest, EveryEntryIsComplete) {
-  EXPECT_EQ(system_names().size(), 27u);
+  EXPECT_EQ(system_names().size(), 33u);
   std::set<std::string> titles;
   for (const std::string& name : system_names()) {
     SCOPED_TRACE(name);
@@ -74,11 +74,15 @@ TEST(CatalogueTest, EveryEntryIsComplete) {
     EXPECT_GT(s.step, 0);
     EXPECT_EQ(s.lyapunov.has_value(), !s.lyapunov_source.empty());
     for (std::size_t i = 0; i < s.equations.size() && name != "Lorenz96"; ++i)
-      EXPECT_TRUE(s.equations[i].starts_with("d" + s.variables[i] + "/dt = ")) << s.equations[i];
+      EXPECT_TRUE(s.equations[i].starts_with(s.map ? "next " + s.variables[i] + " = " : "d" + s.variables[i] + "/dt = "))
+          << s.equations[i];
+    EXPECT_EQ(s.inputs.size(), s.input_equations.size());
+    EXPECT_EQ(s.inputs.empty(), !s.drive);
     for (const Parameter& p : s.parameters) {
       bool shown = false;
-      for (const std::string& equation : s.equations)
-        shown = shown || equation.find(p.name) != std::string::npos;
+      for (const auto* equations : {&s.equations, &s.input_equations})
+        for (const std::string& equation : *equations)
+          shown = shown || equation.find(p.name) != std::string::npos;
       EXPECT_TRUE(shown) << p.name;
     }
   }
@@ -151,7 +155,13 @@ TEST(CatalogueTest, FieldsAreThePublishedEquations) {
       {"VanDerPol", {y, y - x * x * y - x}},
       {"LotkaVolterra", {1.5 * x - x * y, x * y - 3 * y}},
       {"HarmonicOscillator", {y, -x}},
-      {"Pendulum", {y, -std::sin(x)}}};
+      {"Pendulum", {y, -std::sin(x)}},
+      {"ForcedDuffing", {y, -0.3 * y + x - x * x * x + 0.5}},  // at t = 0
+      {"ForcedVanDerPol", {y, 2 * y - 2 * x * x * y - x + 1.2}},
+      {"Henon", {1 - 1.4 * x * x + y, 0.3 * x}},
+      {"Logistic", {4 * x - 4 * x * x}},
+      {"Tinkerbell", {x * x - y * y + 0.9 * x - 0.6013 * y, 2 * x * y + 2 * x + 0.5 * y}},
+      {"HolmesCubic", {y, -0.2 * x + 2.77 * y - y * y * y}}};
   EXPECT_EQ(published.size() + 1, system_names().size());  // all but Lorenz96
   for (const auto& [name, expected] : published) {
     const System s = find_system(name);
@@ -182,13 +192,19 @@ TEST(CatalogueTest, OrbitsStayBoundedAndStepsResolveThem) {
     const System s = find_system(name);
     const double h = s.step;
     std::vector<Vector> orbit = {s.start};
-    for (double t = 0; t < 1000; t += h) {
-      orbit.push_back(runge_kutta_step(s, runge_kutta_step(s, orbit.back(), h / 2), h / 2));
+    for (long k = 0; static_cast<double>(k) * h < 1000; ++k) {
+      const double t = static_cast<double>(k) * h;
+      orbit.push_back(s.map ? derivative(s, orbit.back())
+                            : runge_kutta_step(s, runge_kutta_step(s, orbit.back(), h / 2, t), h / 2, t + h / 2));
       ASSERT_LT(orbit.back().cwiseAbs().maxCoeff(), 1e3) << "at " << t;
+    }
+    if (s.map) {
+      EXPECT_GT((orbit[1000] - orbit[999]).norm() + (orbit[999] - orbit[998]).norm(), 1e-3) << "at rest";
+      continue;
     }
     Vector error = Vector::Zero(s.start.size()), size = error;
     for (std::size_t k = 2; k + 2 < orbit.size(); ++k) {
-      const Vector exact = derivative(s, orbit[k]);
+      const Vector exact = derivative(s, orbit[k], static_cast<double>(k) * h);
       const Vector difference =
           (8 * (orbit[k + 1] - orbit[k - 1]) - (orbit[k + 2] - orbit[k - 2])) / (12 * h);
       error += (difference - exact).cwiseAbs2();
@@ -198,7 +214,7 @@ TEST(CatalogueTest, OrbitsStayBoundedAndStepsResolveThem) {
     // Still moving in the last tenth as much as it did over all.
     double last = 0;
     for (std::size_t k = orbit.size() * 9 / 10; k < orbit.size(); ++k)
-      last += derivative(s, orbit[k]).squaredNorm();
+      last += derivative(s, orbit[k], static_cast<double>(k) * h).squaredNorm();
     EXPECT_GT(last, 0.3 * 0.1 * size.sum());
   }
 }
