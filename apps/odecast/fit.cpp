@@ -62,6 +62,9 @@ FitOptions read_options(const Arguments& a) {
             "--noise-samples", "--masks", "--mask-per", "--gap", "--terms"},
         !trajectory, "--posterior dropout");
   o.trajectory.robust = a.given("--robust");
+  if (a.text("--missing") == "keep" && !trajectory)
+    throw_usage({"option --missing", "keep with --posterior dropout", "--posterior trajectory",
+                 "Derivatives need whole rows: use --missing drop."});
   o.kind = a.text("--kind") == "map" ? ModelKind::map : ModelKind::flow;
   o.hold_inputs = a.text("--between") == "held";
   needs(a, {"--between"}, a.given("--inputs"), "--inputs");
@@ -251,7 +254,13 @@ Command fit_command() {
       {"--masks", "K", "masks averaged in each step", fmt::format("{}", t.masks)},
       {"--mask-per", "WHAT", "a mask for each row, or one for all rows of a step", "row", 0, {"row", "batch"}},
   };
-  for (Option& o : reading_options()) options.push_back(o);
+  for (Option& o : reading_options()) {
+    if (o.name == "--missing") {
+      o.help += ";\nkeep what else was observed (trajectory only, its default)";
+      o.choices.push_back("keep");
+    }
+    options.push_back(o);
+  }
   options.push_back(seed_option());
   options.push_back(threads_option());
   options.push_back(report_option());

@@ -77,7 +77,7 @@ std::vector<Option> reading_options() {
           {"--header", "WHAT", "whether the first line names the columns", "sniff", 0, {"sniff", "yes", "no"}},
           {"--separator", "WHICH", "what stands between the columns", "sniff", 0, {"sniff", ",", ";", "tab", "|"}},
           {"--decimal", "WHICH", "the decimal mark of the numbers", "sniff", 0, {"sniff", "point", "comma"}},
-          {"--missing", "RULE", "a missing cell: an error; drop its row and split the\ntrajectory there; keep what else was observed (fit\n--posterior trajectory, which does so by default)", "error", 0, {"error", "drop", "keep"}},
+          {"--missing", "RULE", "a missing cell: an error, or drop its row and split the\ntrajectory there", "error", 0, {"error", "drop"}},
           {"--sort", "", "sort rows by time (default: time that goes back is an error)", ""},
           {"--duplicates", "RULE", "several rows of one time: an error, or keep the first or\ntheir mean", "error", 0, {"error", "first", "mean"}},
           {"--sample-step", "H", "spacing of the rows of a .npy array that has no times", ""}};
