@@ -55,6 +55,17 @@ ReadOptions columns(const Arguments& a, FitOptions* options) {
 
 FitOptions fit_options(const Arguments& a) {
   FitOptions o;
+  o.posterior = a.text("--posterior") == "trajectory" ? PosteriorKind::trajectory : PosteriorKind::dropout;
+  const bool trajectory = o.posterior == PosteriorKind::trajectory;
+  needs(a, {"--robust"}, trajectory, "--posterior trajectory");
+  needs(a, {"--hidden", "--dropout", "--rescale", "--scale", "--derivative", "--noise-factor", "--noise-order",
+            "--layers", "--activation", "--trainer", "--starts", "--max-iterations", "--batches", "--schedule",
+            "--noise-samples", "--masks", "--mask-per", "--gap", "--terms"},
+        !trajectory, "--posterior dropout");
+  o.trajectory.robust = a.given("--robust");
+  if (a.text("--missing") == "keep" && !trajectory)
+    throw_usage({"option --missing", "keep with --posterior dropout", "--posterior trajectory",
+                 "Derivatives need whole rows: use --missing drop."});
   o.kind = a.text("--kind") == "map" ? ModelKind::map : ModelKind::flow;
   o.hold_inputs = a.text("--between") == "held";
   needs(a, {"--between"}, a.given("--inputs"), "--inputs");
@@ -75,7 +86,10 @@ FitOptions fit_options(const Arguments& a) {
   o.derivative.method = *derivative_from_name(a.text("--derivative"));
   o.derivative.forward.noise_factor = a.number("--noise-factor");
   o.derivative.forward.noise_order = a.number("--noise-order");
-  if (a.given("--noise")) o.derivative.noise = to_vector(a.numbers("--noise"));
+  if (a.given("--noise")) {
+    o.derivative.noise = to_vector(a.numbers("--noise"));
+    o.trajectory.noise = o.derivative.noise;
+  }
   if (a.given("--gap")) o.derivative.gap = a.number("--gap");
   o.select_terms = a.text("--terms") == "select";
   o.trainer = a.text("--trainer") == "exact" ? Trainer::exact
@@ -127,6 +141,14 @@ nlohmann::ordered_json fit_json(const Fit& fit) {
       j["minima"].push_back({{"objective", m.objective}, {"starts", m.count}});
     j["seeds"] = fit.summary.seeds;
   }
+  if (const auto& part = fit.model.trajectory) {
+    j["noise"] = std::vector<double>(fit.model.noise.begin(), fit.model.noise.end());
+    j["noise_ratio"] = part->noise_ratio;
+    j["autocorrelation"] = part->autocorrelation;
+    j["continuity"] = part->continuity;
+    j["misfit"] = part->misfit;
+    j["sets"] = part->members.size();
+  }
   return j;
 }
 
@@ -154,16 +176,18 @@ int run(const Arguments& a) {
   {
     const Observer observer = progress(a);
     std::error_code ignored;
+    ReadOptions read = fit_columns(a);
+    if (options.posterior == PosteriorKind::trajectory && !a.given("--missing")) read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
       return std::filesystem::is_regular_file(path, ignored);
     });
     if (trains_exactly(options) && again) {
-      const ObservationSource source = source_of_files(inputs, fit_columns(a));
+      const ObservationSource source = source_of_files(inputs, read);
       result = fit_exact(source, options, observer);
       table = *source.table;
     } else {
-      result = fit(data.emplace(read_observations(inputs, fit_columns(a), &table)), options, observer);
+      result = fit(data.emplace(read_observations(inputs, read, &table)), options, observer);
     }
   }
   say_reading(a, table);
@@ -195,6 +219,15 @@ int run(const Arguments& a) {
                          options.kind == ModelKind::map ? "map" : "field"));
       say(a, format_equations(result.model, EquationFormat::text));
     }
+    if (const auto& part = result.model.trajectory) {
+      std::string noise;
+      for (int i = 0; i < result.model.dimension(); ++i)
+        noise += fmt::format("{}{} {:.3g}", i ? ", " : "", result.model.variables[static_cast<std::size_t>(i)],
+                             result.model.noise[i]);
+      say(a, fmt::format("Standard deviation of the noise: {} ({:.2f} times the smoother's).", noise, part->noise_ratio));
+      say(a, "\nMean field, with the standard deviation of the posterior:");
+      say(a, format_equations(result.model, EquationFormat::text));
+    }
     if (!result.model.last_trajectory.empty())
       say(a, "Forecasts continue trajectory '" + result.model.last_trajectory + "'.");
     say(a, "Model written to " + output);
@@ -210,9 +243,11 @@ int run(const Arguments& a) {
 Command fit_command() {
   const auto& t = kDefaults.training;
   std::vector<Option> options = {
+      {"--posterior", "WHAT", "dropout: the paper's masks; trajectory: the likelihood of the\nobservations, sparse equations, spread from the data", "dropout", 0, {"dropout", "trajectory"}},
+      {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
       {"--kind", "WHAT", "flow: learn du/dt; map: learn the next row from each, in discrete\ntime", "flow", 0, {"flow", "map"}},
       {"--between", "HOW", "inputs between rows: linear, or held until the next row", "linear", 0, {"linear", "held"}},
-      {"--degree", "P", "degree of the polynomial kernel", fmt::format("{}", kDefaults.degree)},
+      {"--degree", "P", "degree of the polynomial kernel, or of the candidate terms", fmt::format("{}", kDefaults.degree)},
       {"--hidden", "K", "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
       {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
@@ -234,7 +269,13 @@ Command fit_command() {
       {"--masks", "K", "masks averaged in each step", fmt::format("{}", t.masks)},
       {"--mask-per", "WHAT", "a mask for each row, or one for all rows of a step", "row", 0, {"row", "batch"}},
   };
-  for (Option& o : reading_options()) options.push_back(o);
+  for (Option& o : reading_options()) {
+    if (o.name == "--missing") {
+      o.help += ";\nkeep what else was observed (trajectory only, its default)";
+      o.choices.push_back("keep");
+    }
+    options.push_back(o);
+  }
   options.push_back(seed_option());
   options.push_back(threads_option());
   options.push_back(report_option());
@@ -245,6 +286,7 @@ Command fit_command() {
           "Learns du/dt = f(u) from observed trajectories: a Bayesian polynomial-kernel network with\n"
           "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
           "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
+          "odecast fit train.csv --posterior trajectory -o model.json\n"
           "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper\n"
           "odecast fit driven.csv --inputs F --degree 3 --dropout 0 --derivative auto",
           {{"DATA", "a table with a time column and one column per variable: CSV,\n"

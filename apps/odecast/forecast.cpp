@@ -67,8 +67,8 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   o.solver.method = a.text("--method") == "rk4"     ? Method::rk4
                     : a.text("--method") == "euler" ? Method::euler
                                                     : Method::rk45;
-  o.solver.rtol = a.number("--rtol");
-  o.solver.atol = a.number("--atol");
+  o.solver.rtol = a.given("--rtol") ? a.number("--rtol") : default_solver(model).rtol;
+  o.solver.atol = a.given("--atol") ? a.number("--atol") : default_solver(model).atol;
   o.solver.max_steps = a.whole("--max-steps", 1, 1'000'000'000);
   o.bound_factor = a.number("--bound");
   o.attempts_per_draw = static_cast<int>(a.whole("--attempts", 1, 1'000'000));
@@ -298,7 +298,7 @@ std::vector<Option> option_list() {
       {"--mask-change", "WHEN", "one mask per trajectory, or a fresh one at every step or\ncall (their spread shrinks with the step)", "never", 0, {"never", "step", "call"}},
       {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
       {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
-      {"--rtol", "E", "relative tolerance of rk45", fmt::format("{}", s.rtol)},
+      {"--rtol", "E", "relative tolerance of rk45 (finer by default for a trajectory\nposterior, whose band may be narrow)", fmt::format("{}", s.rtol)},
       {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
       {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
       {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kDefaults.bound_factor)},

@@ -6,7 +6,6 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
-#include "odecast/posterior/dropout_posterior.hpp"
 #include "odecast/posterior/model_file.hpp"
 #include "odecast/scores/lyapunov.hpp"
 #include "odecast/systems/catalogue.hpp"
@@ -23,12 +22,12 @@ struct OfDraws {
 };
 OfDraws of_draws(const Model& model, const Vector& start, const LyapunovOptions& options, long draws,
                  const Arguments& a, const Observer& observer) {
-  const DropoutPosterior posterior(model.network);
+  const auto posterior = make_posterior(model);
   std::vector<LyapunovSpectrum> spectra(static_cast<std::size_t>(draws));
   parallel_for(
       a.threads(), spectra.size(),
       [&](std::size_t k) {
-        spectra[k] = lyapunov_spectrum(posterior.draw(a.seed(), k), start, options);
+        spectra[k] = lyapunov_spectrum(posterior->draw(a.seed(), k), start, options);
       },
       [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(draws)); });
   OfDraws result{{}, draws};
@@ -75,7 +74,7 @@ int run(const Arguments& a) {
     options.transient /= unit;
     options.interval /= unit;
     const Vector from = model->scaling.to_model(start);
-    s = lyapunov_spectrum(DropoutPosterior(model->network).mean_field(), from, options, observer);
+    s = lyapunov_spectrum(make_posterior(*model)->mean_field(), from, options, observer);
     s.exponents /= unit;
     s.standard_error /= unit;
     s.divergence /= unit;

@@ -6,7 +6,6 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
-#include "odecast/posterior/dropout_posterior.hpp"
 #include "odecast/posterior/model_file.hpp"
 
 namespace odecast::cli {
@@ -22,7 +21,8 @@ int run(const Arguments& a) {
   const double level = a.number("--level");
   if (!(level > 0 && level < 1))
     throw_usage({"option --level", a.text("--level"), "a number between 0 and 1", "0.95 is usual."});
-  const DropoutPosterior posterior(model.network);
+  const auto owned = make_posterior(model);
+  const Posterior& posterior = *owned;
   const Vector v = model.to_model(u);
   Moments m;
   if (a.given("--draws")) {

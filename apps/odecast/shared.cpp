@@ -95,7 +95,9 @@ ReadOptions reading(const Arguments& a) {
   o.header = header == "yes" ? HeaderRule::yes : header == "no" ? HeaderRule::no : HeaderRule::sniffed;
   o.separator = separator == "sniff" ? '\0' : separator == "tab" ? '\t' : separator[0];
   o.decimal = decimal == "sniff" ? '\0' : decimal == "comma" ? ',' : '.';
-  o.missing = a.text("--missing") == "drop" ? MissingRule::drop : MissingRule::error;
+  o.missing = a.text("--missing") == "drop"   ? MissingRule::drop
+              : a.text("--missing") == "keep" ? MissingRule::keep
+                                              : MissingRule::error;
   o.sort = a.given("--sort");
   o.duplicates = duplicates == "first"  ? DuplicateRule::first
                  : duplicates == "mean" ? DuplicateRule::mean

@@ -15,7 +15,8 @@ enum class Purpose : std::uint32_t {
   initial_state = 5,
   transition_noise = 6,
   observation_noise = 7,
-  evaluation = 8,
+  trajectory_draw = 8,
+  evaluation = 9,
 };
 
 /// A stream of random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC'11), a bijection of a

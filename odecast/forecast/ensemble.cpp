@@ -327,6 +327,8 @@ VectorField EnsembleSetting::driven(const VectorField& field) const {
 }
 
 Vector EnsembleSetting::start_of(std::uint64_t index) const {
+  if (continues)
+    if (const auto drawn = posterior.draw_start(options.seed, index)) return *drawn;
   Vector u = start.state;
   if (!point_start()) {
     Stream stream(options.seed, Purpose::initial_state, index);

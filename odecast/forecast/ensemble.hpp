@@ -19,6 +19,7 @@ struct EnsembleSetting {
   int n, times;
   double t0;
   std::vector<double> output_times;
+  bool continues;                                  ///< from where the data end
   std::shared_ptr<const InputSignal> inputs = {};  ///< in model units; null for an autonomous system
 
   /// The field with its inputs as functions of time.

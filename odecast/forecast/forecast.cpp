@@ -269,8 +269,9 @@ EnsembleSetting make_setting(const Model& model, const ForecastOptions& o, const
   solver.fixed_step /= unit;
   std::vector<double> times = o.times;
   for (double& t : times) t /= unit;
+  const bool continues = !o.init && !o.init_sd && (!o.from || *o.from == model.last_time);
   return {model, o, posterior, start, solver, model.dimension(), static_cast<int>(times.size()),
-          start.time / unit, times, checked_inputs(model, o, start.time)};
+          start.time / unit, times, continues, checked_inputs(model, o, start.time)};
 }
 
 }  // namespace
@@ -286,8 +287,20 @@ ForecastStart forecast_start(const Model& model, const ForecastOptions& o) {
   return start;
 }
 
+SolverOptions default_solver(const Model& model) {
+  SolverOptions solver;
+  if (!model.trajectory) return solver;
+  // A thousandth of the least relative uncertainty among the coefficients.
+  double least = 1e-2;
+  const TrajectoryMember& best = model.trajectory->members.front();
+  for (Eigen::Index c = 0; c < best.theta.size(); ++c)
+    least = std::min(least, std::sqrt(best.covariance(c, c)) / std::abs(best.theta[c]));
+  solver.rtol = solver.atol = std::clamp(1e-3 * least, 1e-13, 1e-6);
+  return solver;
+}
+
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
-  return forecast(DropoutPosterior(model.network, options.mask), model, options, observer);
+  return forecast(*make_posterior(model, options.mask), model, options, observer);
 }
 
 Forecast forecast(const Posterior& posterior, const Model& model, const ForecastOptions& options,
@@ -394,7 +407,8 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
 
 SingleTrajectory single_trajectory(const Model& model, SingleField which,
                                    const ForecastOptions& options, const Observer& observer) {
-  const DropoutPosterior posterior(model.network);
+  const auto owned = make_posterior(model);
+  const Posterior& posterior = *owned;
   ForecastOptions one = options;  // no band: its limits do not apply
   one.bands = Bands::sd;
   one.masks = MaskSource::sampled;

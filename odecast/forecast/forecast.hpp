@@ -113,8 +113,13 @@ struct Forecast {
 /// rows but the start. Throws Error (usage) for options out of range.
 Forecast forecast(const Posterior& posterior, const Model& model, const ForecastOptions& options,
                   const Observer& observer);
-/// The same with the model's own dropout posterior and `options.mask`.
+/// The same with the model's own posterior; `options.mask` is for that of dropout. Without options.init
+/// a trajectory posterior draws each trajectory's start together with its field.
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer);
+
+/// Tolerances whose error stays inside the band: SciPy's defaults for a dropout model, finer ones for a
+/// trajectory posterior, whose band may be narrow.
+SolverOptions default_solver(const Model& model);
 
 /// Where and when a forecast with these options starts, in the user's units.
 struct ForecastStart {
@@ -123,7 +128,8 @@ struct ForecastStart {
 };
 ForecastStart forecast_start(const Model& model, const ForecastOptions& options);
 
-/// One trajectory of the mean field or of the point estimate (all units kept), start included.
+/// One trajectory of the mean field or of the point estimate (all units kept; the most probable
+/// coefficients of a trajectory posterior), start included.
 enum class SingleField { mean, point };
 struct SingleTrajectory {
   std::vector<double> times;

@@ -491,6 +491,7 @@ class Parser {
       if (!places_[c]) continue;
       const auto cell = cells_.cells[c];
       if (is_missing(cell)) {
+        *places_[c] = std::numeric_limits<double>::quiet_NaN();
         if (!missing || places_[c] == rows_.time_place()) missing = c;
         continue;
       }

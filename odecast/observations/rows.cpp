@@ -200,6 +200,10 @@ void Rows::missing(std::size_t column, std::string_view cell, std::string_view i
     throw_data({where(place, column), found, "a finite number", "Correct the value.", text_of(place),
                 {"Leave such rows out and split the trajectory there: --missing drop."}});
   const bool timeless = column == time_column_;
+  if (options_.missing == MissingRule::keep) {
+    if (timeless) throw_data({where(place, column), found, "a time", "Correct the value.", text_of(place), {"Remove the line."}});
+    return row(id, place);
+  }
   if (options_.sort && timeless)
     throw_data({where(place, column), found, "a time, to sort by", "Correct the value.", text_of(place),
                 {"Remove the line."}});

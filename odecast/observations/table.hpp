@@ -10,8 +10,9 @@
 namespace odecast {
 
 enum class HeaderRule { sniffed, yes, no };
-/// A cell without a number: refused, or its row left out and the trajectory split there.
-enum class MissingRule { error, drop };
+/// A cell without a number: refused; its row left out and the trajectory split there; or kept as NaN, for
+/// methods that know what was not observed.
+enum class MissingRule { error, drop, keep };
 /// Rows of one trajectory with the same time: refused, or made one row.
 enum class DuplicateRule { error, first, mean };
 

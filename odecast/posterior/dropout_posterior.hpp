@@ -37,7 +37,7 @@ class DropoutPosterior : public Posterior {
   /// Every unit kept, no mask at all: the paper's "standard dropout" point estimate. It differs from the mean
   /// field, because the mask is not rescaled: units are kept with probability 1 - r in one and
   /// with certainty in the other.
-  VectorField point_field() const;
+  VectorField point_field() const override;
 
  private:
   VectorField masked(const Masks& masks) const;

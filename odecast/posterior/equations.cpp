@@ -79,6 +79,45 @@ std::string people_text(const Model& model, bool latex, double smallest) {
   return text + (hidden ? "(" + note + ")\n" : "");
 }
 
+/// Mean, sd and probability of every coefficient over the mixture, in the user's units: θ of du_i/dt and
+/// u^α is rate_i Π scale_v^-α_v times that of the model's units.
+std::vector<Equation> trajectory_equations(const Model& model) {
+  const TrajectoryPosterior posterior = trajectory_posterior(model);
+  const MonomialBasis& basis = posterior.basis();
+  const int n = model.dimension();
+  Matrix probability = Matrix::Zero(n, basis.size()), mean = probability, square = probability;
+  for (const TrajectoryMember& m : posterior.members())
+    for (std::size_t c = 0; c < m.support.size(); ++c) {
+      const FieldTerm& t = m.support[c];
+      const auto at = static_cast<Eigen::Index>(c);
+      probability(t.equation, t.monomial) += m.weight;
+      mean(t.equation, t.monomial) += m.weight * m.theta[at];
+    }
+  for (const TrajectoryMember& m : posterior.members()) {
+    Matrix away = -mean, own = Matrix::Zero(n, basis.size());
+    for (std::size_t c = 0; c < m.support.size(); ++c) {
+      const auto at = static_cast<Eigen::Index>(c);
+      away(m.support[c].equation, m.support[c].monomial) += m.theta[at];
+      own(m.support[c].equation, m.support[c].monomial) = m.covariance(at, at);
+    }
+    square += m.weight * (own + away.cwiseAbs2());
+  }
+  std::vector<Equation> result;
+  for (int i = 0; i < n; ++i) {
+    Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
+    for (int m = 0; m < basis.size(); ++m) {
+      if (probability(i, m) == 0) continue;
+      double unit = model.scaling.rate()[i];
+      for (int v = 0; v < n; ++v)
+        unit /= integer_power(model.scaling.scale[v], basis.powers(m)[static_cast<std::size_t>(v)]);
+      equation.terms.push_back({basis.powers(m), unit * mean(i, m), std::abs(unit) * std::sqrt(square(i, m)),
+                                std::min(1.0, probability(i, m))});
+    }
+    result.push_back(std::move(equation));
+  }
+  return result;
+}
+
 std::string c_function(const std::vector<Equation>& all, const Model& model) {
   // Column names may hold anything, such as the end of a comment.
   std::vector<std::string> names = model.arguments();
@@ -109,6 +148,7 @@ std::string c_function(const std::vector<Equation>& all, const Model& model) {
 }  // namespace
 
 std::vector<Equation> equations(const Model& model) {
+  if (model.trajectory) return trajectory_equations(model);
   const auto scaled = polynomial_kernel(model.network);
   if (!scaled)
     throw_usage({"equations", "a general network", "a polynomial kernel",

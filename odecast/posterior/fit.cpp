@@ -27,6 +27,9 @@ constexpr double kMaxUnits = 1e5, kMaxParameters = 1e8;
 /// Coefficients of all units of a polynomial kernel, expanded: n × monomials × units.
 constexpr double kMaxCoefficients = 1e8;
 
+/// Candidate terms of the trajectory posterior: the search linearises with all of them in.
+constexpr double kMaxCandidates = 3000;
+
 /// `variables` are those the function depends on, inputs included.
 std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
   require(o.dropout >= 0 && o.dropout < 1, "--dropout", fmt::format("{}", o.dropout),
@@ -193,6 +196,7 @@ FitOptions with_derivative(const FitOptions& options, const Arguments& data, Mod
 }  // namespace
 
 bool trains_exactly(const FitOptions& o) {
+  if (o.posterior != PosteriorKind::dropout) return false;
   return o.trainer == Trainer::exact || (o.trainer == Trainer::automatic && o.layers.empty());
 }
 
@@ -341,7 +345,100 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   return result;
 }
 
+namespace {
+
+/// What the data alone tell, where values may be missing. The scaling is there already.
+void describe_observed(Model& model, const Dataset& data) {
+  const int n = data.dimension();
+  model.variables = data.variables;
+  model.last_trajectory = data.trajectories.back().id;
+  model.last_time = data.trajectories.back().times.back();
+  model.size = Vector::Zero(n);
+  Vector counts = Vector::Zero(n);
+  std::vector<double> steps;
+  for (const Trajectory& t : data.trajectories) {
+    model.training.rows += t.rows();
+    for (std::size_t k = 1; k < t.times.size(); ++k) steps.push_back(t.times[k] - t.times[k - 1]);
+    for (long k = 0; k < t.rows(); ++k)
+      for (int i = 0; i < n; ++i) {
+        const double u = t.states(k, i);
+        if (!std::isfinite(u)) continue;
+        model.data_scale = std::max(model.data_scale, std::abs(u) / model.scaling.scale[i]);
+        model.size[i] += u * u;
+        counts[i] += 1;
+      }
+  }
+  model.size = (model.size.array() / counts.array()).sqrt().matrix();
+  std::nth_element(steps.begin(), steps.begin() + static_cast<long>(steps.size() / 2), steps.end());
+  model.step = steps[steps.size() / 2];
+  model.training.trajectories = static_cast<long>(data.trajectories.size());
+}
+
+Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& observer) {
+  const auto begin = std::chrono::steady_clock::now();
+  require(o.degree >= 1 && o.degree <= 20, "--degree", fmt::format("{}", o.degree),
+          "a whole number from 1 to 20", "2 fits most textbook systems.");
+  require(o.kind == ModelKind::flow, "--kind", "map with --posterior trajectory", "flow",
+          "Maps are learnt by --posterior dropout.");
+  require(data.inputs.empty() && o.time_name.empty(), "--inputs", "inputs with --posterior trajectory",
+          "a system that nothing drives", "Driven systems are learnt by --posterior dropout.");
+  require(data.dimension() * monomial_count(data.dimension(), o.degree) <= kMaxCandidates, "--degree",
+          fmt::format("{} with {} variables", o.degree, data.dimension()),
+          "at most 3000 candidate terms, variables × monomials", "Choose a lower degree.");
+  if (o.trajectory.noise) {
+    const Vector& noise = *o.trajectory.noise;
+    require(noise.size() == 1 || noise.size() == data.dimension(), "--noise", fmt::format("{} values", noise.size()),
+            "one, or one per variable", "Give the standard deviations in the order of the columns.");
+    require((noise.array() > 0).all() && noise.allFinite(), "--noise", "a value that is not > 0",
+            "standard deviations", "Leave it out to have the noise estimated.");
+  }
+  TrajectoryOptions options = o.trajectory;
+  if (options.noise && options.noise->size() == 1)
+    options.noise = Vector::Constant(data.dimension(), (*options.noise)[0]);
+  options.degree = o.degree;
+  options.threads = o.threads;
+  const TrajectoryFit found = fit_trajectory(data, options, observer);
+
+  Fit result;
+  Model& model = result.model;
+  model.scaling = found.scaling;
+  model.noise = found.noise;
+  describe_observed(model, data);
+  Model::TrajectoryPart& part = model.trajectory.emplace();
+  part.members = found.members;
+  part.noise_ratio = found.noise_ratio;
+  part.autocorrelation = found.autocorrelation;
+  part.continuity = found.continuity;
+  part.misfit = found.misfit;
+  // The basis need not go beyond what is used; monomials are numbered by degree, so the numbers stay.
+  for (const TrajectoryMember& m : part.members)
+    for (const FieldTerm& t : m.support) {
+      int degree = 0;
+      for (const int power : found.basis->powers(t.monomial)) degree += power;
+      part.degree = std::max(part.degree, degree);
+    }
+  const Moments last = trajectory_posterior(model).last_state();
+  model.last_state = model.scaling.to_user(last.mean);
+  model.last_state_sd = model.scaling.scale.cwiseProduct(last.sd());
+  auto& record = model.training;
+  record.seed = o.seed;
+  record.trainer = "trajectory";
+  record.derivative = "none";
+  record.iterations = found.steps;
+  record.status = found.status;
+  record.reason = found.reason;
+  result.summary.usable = found.usable;
+  result.summary.trusted = found.usable;
+  result.summary.status = found.status;
+  result.summary.reason = found.reason;
+  result.summary.seconds = seconds_since(begin);
+  return result;
+}
+
+}  // namespace
+
 Fit fit(const Dataset& data, const FitOptions& given, const Observer& observer) {
+  if (given.posterior == PosteriorKind::trajectory) return fit_by_trajectory(data, given, observer);
   const ObservationSource source = source_of(data);
   if (trains_exactly(given)) return fit_exact(source, given, observer);
   FitOptions o = given;

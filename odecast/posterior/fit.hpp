@@ -1,6 +1,7 @@
 #pragma once
 
 #include "odecast/posterior/model.hpp"
+#include "odecast/posterior/trajectory_fit.hpp"
 #include "odecast/training/exact.hpp"
 #include "odecast/training/train.hpp"
 
@@ -15,7 +16,16 @@ enum class Trainer {
   sgd,
 };
 
+/// Where the spread of the draws comes from.
+enum class PosteriorKind {
+  dropout,     ///< the paper's: masks of the trained network
+  trajectory,  ///< the likelihood of the observations; sparse polynomial fields
+};
+
 struct FitOptions {
+  PosteriorKind posterior = PosteriorKind::dropout;
+  /// Of `trajectory`; its degree and threads are those below.
+  TrajectoryOptions trajectory = {};
   /// map: learn u_{i+1} = f(u_i) from rows that are evenly spaced; no derivative is taken.
   ModelKind kind = ModelKind::flow;
   /// Inputs of the data drive the system, held from row to row or linear between them; with `time_name` the time is one

@@ -5,6 +5,17 @@
 
 namespace odecast {
 
+std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change) {
+  if (model.trajectory) return std::make_unique<TrajectoryPosterior>(trajectory_posterior(model));
+  return std::make_unique<DropoutPosterior>(model.network, change);
+}
+
+TrajectoryPosterior trajectory_posterior(const Model& model) {
+  assert(model.trajectory);
+  return {std::make_shared<MonomialBasis>(model.dimension(), model.trajectory->degree),
+          model.trajectory->members};
+}
+
 std::vector<std::string> Model::arguments() const {
   std::vector<std::string> names = variables;
   names.insert(names.end(), inputs.names.begin(), inputs.names.end());

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "odecast/network/network.hpp"
 #include "odecast/observations/scaling.hpp"
+#include "odecast/posterior/dropout_posterior.hpp"
+#include "odecast/posterior/trajectory_posterior.hpp"
 
 namespace odecast {
 
@@ -40,9 +43,21 @@ struct CalibrationPart {
 struct Model {
   std::vector<std::string> variables;
   Scaling scaling;
-  Network network;  ///< in model units, of the state and behind it the inputs
+  /// In model units, of the state and behind it the inputs; no layers where the field is known as `trajectory`.
+  Network network;
   ModelKind kind = ModelKind::flow;
   InputPart inputs;
+
+  /// What `fit --posterior trajectory` found, in model units.
+  struct TrajectoryPart {
+    int degree = 1;  ///< of the basis that numbers the members' monomials
+    std::vector<TrajectoryMember> members;
+    double noise_ratio = 1;      ///< noise over the smoother's
+    double autocorrelation = 0;  ///< of neighbouring residuals
+    double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
+    bool misfit = false;
+  };
+  std::optional<TrajectoryPart> trajectory;
 
   /// Where the data end: forecasts continue from here unless told otherwise. User's units.
   std::string last_trajectory;  ///< its id; empty where there is only one
@@ -75,5 +90,10 @@ struct Model {
   /// "dx/dt", or "next x" for a map.
   std::string left_side(const std::string& variable) const;
 };
+
+/// The posterior of a model; `change` is for dropout.
+std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change = MaskChange::never);
+/// That of a model with a `trajectory` part.
+TrajectoryPosterior trajectory_posterior(const Model& model);
 
 }  // namespace odecast

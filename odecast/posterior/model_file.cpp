@@ -13,8 +13,8 @@ namespace odecast {
 namespace {
 
 using Json = nlohmann::ordered_json;
-/// 2: maps and inputs. Models without them are written as 1, which older programs read.
-constexpr int kVersion = 2;
+/// 2: maps and inputs; 3: trajectory posteriors. A model is written as the lowest that has it all, for older programs.
+constexpr int kVersion = 3;
 constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
 constexpr std::string_view kEnd = "\"\n}\n";
 
@@ -30,6 +30,31 @@ Json to_json(const Matrix& m) {
   return {{"rows", m.rows()},
           {"columns", m.cols()},
           {"values", std::vector<double>(m.data(), m.data() + m.size())}};
+}
+
+Json to_json(const Model& model, const Model::TrajectoryPart& part) {
+  const MonomialBasis basis(model.dimension(), part.degree);
+  const auto flat = [](const Matrix& m) { return std::vector<double>(m.data(), m.data() + m.size()); };
+  Json sets = Json::array();
+  for (const TrajectoryMember& m : part.members) {
+    Json terms = Json::array();
+    for (const FieldTerm& t : m.support)
+      terms.push_back({{"equation", t.equation}, {"powers", basis.powers(t.monomial)}});
+    sets.push_back({{"weight", m.weight},
+                    {"score", m.score},
+                    {"terms", terms},
+                    {"theta", to_json(m.theta)},
+                    {"covariance", flat(m.covariance)},
+                    {"last_state", to_json(m.last_state)},
+                    {"last_slope", flat(m.last_slope)},
+                    {"last_covariance", flat(m.last_covariance)}});
+  }
+  return {{"degree", part.degree},
+          {"noise_ratio", part.noise_ratio},
+          {"autocorrelation", part.autocorrelation},
+          {"continuity", part.continuity},
+          {"misfit", part.misfit},
+          {"sets", sets}};
 }
 
 /// Reads members of a JSON object; every complaint names the member.
@@ -108,6 +133,52 @@ struct Reader {
   }
 };
 
+Model::TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
+  Model::TrajectoryPart part;
+  part.degree = static_cast<int>(read.whole(json, "degree", 1, 20));
+  if (n == 0 || monomial_count(static_cast<int>(n), part.degree) * static_cast<double>(n) > 1e5)
+    read.fail("degree", fmt::format("{} with {} variables", part.degree, n), "at most 1e5 coefficients");
+  const MonomialBasis basis(static_cast<int>(n), part.degree);
+  part.noise_ratio = read.number(json, "noise_ratio");
+  part.autocorrelation = read.number(json, "autocorrelation");
+  part.continuity = read.number(json, "continuity");
+  part.misfit = read.boolean(json, "misfit");
+  double weight = 0;
+  for (const Json& set : read.array(json, "sets")) {
+    TrajectoryMember m;
+    for (const Json& t : read.array(set, "terms")) {
+      FieldTerm term{static_cast<int>(read.whole(t, "equation", 0, static_cast<long>(n) - 1)), -1};
+      const Vector powers = read.vector(t, "powers", n);
+      for (int k = 0; k < basis.size() && term.monomial < 0; ++k) {
+        bool same = true;
+        for (std::size_t v = 0; v < n; ++v)
+          same = same && basis.powers(k)[v] == powers[static_cast<Eigen::Index>(v)];
+        if (same) term.monomial = k;
+      }
+      if (term.monomial < 0)
+        read.fail("powers", "a monomial above the degree", fmt::format("degree at most {}", part.degree));
+      m.support.push_back(term);
+    }
+    const std::size_t p = m.support.size();
+    const auto matrix = [&](const char* name, std::size_t rows, std::size_t columns) {
+      const Vector values = read.vector(set, name, rows * columns);
+      return Matrix(Eigen::Map<const Matrix>(values.data(), static_cast<long>(rows), static_cast<long>(columns)));
+    };
+    m.theta = read.vector(set, "theta", p);
+    m.covariance = matrix("covariance", p, p);
+    m.last_state = read.vector(set, "last_state", n);
+    m.last_slope = matrix("last_slope", n, p);
+    m.last_covariance = matrix("last_covariance", n, n);
+    m.weight = read.number(set, "weight");
+    m.score = read.number(set, "score");
+    if (!(m.weight >= 0 && m.weight <= 1)) read.fail("weight", fmt::format("{}", m.weight), "0 to 1");
+    weight += m.weight;
+    part.members.push_back(std::move(m));
+  }
+  if (!(std::abs(weight - 1) < 1e-6)) read.fail("sets", fmt::format("weights of {}", weight), "a sum of 1");
+  return part;
+}
+
 /// Nesting deeper than any model has is refused while parsing.
 Json parse_limited(const std::string& text, const std::string& name) {
   const Json::parser_callback_t limit = [&](int depth, Json::parse_event_t, Json&) {
@@ -140,13 +211,14 @@ std::string model_to_text(const Model& model) {
   const auto& t = model.training;
   const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
   Json body = {
-      {"odecast_model", plain ? 1 : kVersion},
+      {"odecast_model", model.trajectory ? 3 : plain ? 1 : 2},
       {"variables", model.variables},
       {"scaling",
        {{"offset", to_json(model.scaling.offset)},
         {"scale", to_json(model.scaling.scale)},
         {"time", model.scaling.time}}},
       {"layers", layers},
+      {"trajectory", model.trajectory ? to_json(model, *model.trajectory) : Json()},
       {"last",
        {{"trajectory", model.last_trajectory},
         {"time", model.last_time},
@@ -167,6 +239,7 @@ std::string model_to_text(const Model& model) {
         {"iterations", t.iterations},
         {"objective", t.objective ? Json(*t.objective) : Json()},
         {"seed", t.seed}}}};
+  if (!model.trajectory) body.erase("trajectory");
   if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
   if (model.calibration)
     body["calibration"] = {{"level", model.calibration->level},
@@ -212,6 +285,8 @@ Model model_from_text(const std::string& text, const std::string& name) {
                    read.number(scaling, "time")};
   if (!(model.scaling.scale.array() > 0).all() || !(model.scaling.time > 0)) read.fail("scale", "a number <= 0", "numbers > 0");
 
+  if (json.contains("trajectory"))
+    model.trajectory = read_trajectory(read, read.member(json, "trajectory"), n);
   if (json.contains("kind")) {
     const std::string kind = read.text(json, "kind");
     if (kind != "flow" && kind != "map") read.fail("kind", kind, "flow or map");
@@ -228,6 +303,8 @@ Model model_from_text(const std::string& text, const std::string& name) {
     model.inputs.time = read.boolean(inputs, "time");
     if (model.inputs.time && m == 0) read.fail("time", "true without inputs", "an input that is the time");
   }
+  if (model.trajectory && (model.kind == ModelKind::map || model.inputs.size() > 0))
+    read.fail("trajectory", "a map or inputs", "a flow without inputs");
   const std::size_t arguments = n + model.inputs.names.size();
 
   auto width = static_cast<Eigen::Index>(arguments);
@@ -249,15 +326,17 @@ Model model_from_text(const std::string& text, const std::string& name) {
     width = layer.weights.rows();
     model.network.layers.push_back(std::move(layer));
   }
-  if (n == 0 || model.network.layers.empty() || width != static_cast<Eigen::Index>(n))
+  if (n == 0 || model.network.layers.empty() != model.trajectory.has_value() || width != static_cast<Eigen::Index>(n))
     read.fail("layers", fmt::format("{} outputs", width), fmt::format("{}, one per variable", n));
   // A polynomial kernel is expanded when loaded: its size must be one that fit would have made.
-  const Layer& first = model.network.layers.front();
-  if (first.activation == Activation::power &&
-      monomial_count(static_cast<int>(arguments), first.power) * static_cast<double>(n) *
-              static_cast<double>(first.weights.rows()) > 1e8)
-    read.fail("power", fmt::format("{} with {} variables", first.power, arguments),
-              "at most 1e8 coefficients");
+  if (!model.trajectory) {
+    const Layer& first = model.network.layers.front();
+    if (first.activation == Activation::power &&
+        monomial_count(static_cast<int>(arguments), first.power) * static_cast<double>(n) *
+                static_cast<double>(first.weights.rows()) > 1e8)
+      read.fail("power", fmt::format("{} with {} variables", first.power, arguments),
+                "at most 1e8 coefficients");
+  }
 
   const Json& last = read.member(json, "last");
   model.last_trajectory = read.text(last, "trajectory");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "odecast/core/observer.hpp"
 #include "odecast/core/vector_field.hpp"
@@ -16,8 +17,13 @@ class Posterior {
   virtual int dimension() const = 0;  ///< of the state
   /// Draw number `index` of the seed: the same field whenever and on whatever thread it is asked for.
   virtual VectorField draw(std::uint64_t seed, std::uint64_t index) const = 0;
+  /// The state in which the data end, as that draw sees it: coefficients and state are drawn together.
+  /// Nothing where the posterior says nothing of states.
+  virtual std::optional<Vector> draw_start(std::uint64_t, std::uint64_t) const { return std::nullopt; }
   /// The expectation of the draws.
   virtual VectorField mean_field() const = 0;
+  /// One field to stand for all where a single estimate is wanted.
+  virtual VectorField point_field() const = 0;
   /// Mean and covariance of du/dt at u over the draws.
   virtual Moments moments(const Vector& u) const = 0;
 

@@ -64,7 +64,7 @@ KeyValues observed_facts(const Model& m) {
 
 Section equation_section(const Model& model) {
   Section section{"equations", "The learnt equations"};
-  if (!polynomial_kernel(model.network)) {
+  if (!model.trajectory && !polynomial_kernel(model.network)) {
     section.parts.push_back(Prose{
         "The model is a general network, not a polynomial kernel: it has no equations to read."});
     return section;
@@ -426,8 +426,21 @@ struct DerivativeFit {
   Matrix estimate, mean, sd;
 };
 
+/// The rows without a missing value.
+Trajectory observed_rows(const Trajectory& t) {
+  if (t.states.allFinite()) return t;
+  Trajectory whole{t.id, {}, Matrix(t.states.rows(), t.states.cols())};
+  for (Index k = 0; k < t.states.rows(); ++k)
+    if (t.states.row(k).allFinite()) {
+      whole.states.row(static_cast<Index>(whole.times.size())) = t.states.row(k);
+      whole.times.push_back(t.times[static_cast<std::size_t>(k)]);
+    }
+  whole.states.conservativeResize(static_cast<Index>(whole.times.size()), Eigen::NoChange);
+  return whole;
+}
+
 DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Model& model,
-                             const DropoutPosterior& posterior, const FitOptions& options,
+                             const Posterior& posterior, const FitOptions& options,
                              long most) {
   DerivativeFit fit;
   if (t.rows() < 2) return fit;
@@ -484,10 +497,10 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
   page.sections.push_back(equation_section(model));
 
   // The derivative, estimated and modelled.
-  const DropoutPosterior posterior(model.network);
+  const auto posterior = make_posterior(model);
   std::vector<DerivativeFit> fits;
   for (std::size_t k = 0; k < shown; ++k)
-    fits.push_back(derivative_fit(data, data.trajectories[k], model, posterior, options,
+    fits.push_back(derivative_fit(data, observed_rows(data.trajectories[k]), model, *posterior, options,
                                   std::max(50L, kMaxDerivatives / static_cast<long>(shown))));
   const bool map = model.kind == ModelKind::map;
   Section derivatives{"derivatives", map ? "Next rows: observed against model" : "Derivatives: estimate against model"};

@@ -122,12 +122,12 @@ const std::vector<Helped> kHelp = {
      {{"--noise", "0"}, {"--noise-of", "sd"}, {"--seed", "1"}},
      {"--init", "--until", "--step", "--set", "--size", "--output"}},
     {"fit",
-     {{"--kind", "flow"}, {"--between", "linear"}, {"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
+     {{"--posterior", "dropout"}, {"--kind", "flow"}, {"--between", "linear"}, {"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
       {"--derivative", "forward"}, {"--terms", "all"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
       {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
       {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
       {"--mask-per", "row"}, {"--seed", "1"}, {"--threads", "all"}, {"--output", "model.json"}},
-     {"--rescale", "--layers", "--noise", "--gap", "--variables", "--inputs", "--report", "--title"}},
+     {"--robust", "--rescale", "--layers", "--noise", "--gap", "--variables", "--inputs", "--report", "--title"}},
     {"forecast",
      {{"--draws", "1000"}, {"--masks", "sampled"}, {"--level", "0.95"}, {"--bands", "both"}, {"--blow-up", "discard"},
       {"--field", "draws"}, {"--mask-change", "never"}, {"--method", "rk45"}, {"--rtol", "0.001"},
@@ -436,6 +436,8 @@ TEST_F(CommandsTest, SameBytesOfFit) {
   expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--scale", "none", "--degree", "3"});
   expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--mask-per", "batch", "--masks", "3"});
   expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "--layers", "8,8"});
+  run_well({"simulate", "SprottB", "--until", "5", "--step", "0.02", "--noise", "0.05", "-o", "noisy.csv"});
+  expect_same({"fit", "noisy.csv", "--posterior", "trajectory"});
 }
 
 TEST_F(CommandsTest, SameBytesOfFitOfManyRows) {
@@ -636,6 +638,90 @@ TEST_F(CommandsTest, DerivativesThatCannotBe) {
   refused({"--noise=-1", "--derivative", "weak"}, "--noise");
   refused({"--noise", "1,2", "--derivative", "weak"}, "3 variables");
   refused({"--derivative", "central2", "--noise-factor", "2"}, "--derivative forward");
+}
+
+// --- the trajectory posterior
+
+TEST_F(CommandsTest, TrajectoryPosteriorFromFitToForecast) {
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "10", "--step", "0.02", "--noise", "0.02", "-o", "noisy.csv"});
+  const Json fit = json_of({"fit", "noisy.csv", "--posterior", "trajectory", "--report", "page.html", "-o", "model.json"});
+  EXPECT_EQ(fit["status"], "converged");
+  EXPECT_EQ(fit["rows"], 501);
+  EXPECT_EQ(fit["objective"], nullptr);
+  EXPECT_FALSE(fit["misfit"].get<bool>());
+  EXPECT_TRUE(contains(read("page.html"), "dx/dt"));
+  expect_keys(fit, {"noise", "noise_ratio", "autocorrelation", "continuity", "sets"});
+  const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
+  EXPECT_GE(equations[0]["terms"].size(), 1u);
+  // The term y z of dx/dt: 1, within five of its standard deviations.
+  bool found = false;
+  for (const Json& term : equations[0]["terms"])
+    if (term["powers"] == Json({0, 1, 1})) {
+      found = true;
+      EXPECT_NEAR(term["mean"].get<double>(), 1, 5 * term["sd"].get<double>());
+      EXPECT_LT(term["sd"].get<double>(), 0.02);
+    }
+  EXPECT_TRUE(found);
+  json_of({"predict", "model.json", "--at", "1,1,1"});
+  // Continued from the data's end, the start is uncertain; the band of observations is wider by the noise, which the
+  // model knows.
+  run_well({"forecast", "model.json", "--until", "11", "--draws", "200", "--observations", "-o", "ahead.csv"});
+  const std::string ahead = read("ahead.csv");
+  const auto values = [](const std::string& text, const std::string& name) {
+    std::vector<double> list;
+    for (const auto& cell : csv_column(text, name)) list.push_back(number(cell));
+    return list;
+  };
+  const auto sd = values(ahead, "x_sd"), lower = values(ahead, "x_q2.5"), observed = values(ahead, "x_observed_lower");
+  EXPECT_GT(sd.front(), 0);
+  for (std::size_t k = 1; k < lower.size(); ++k) EXPECT_LT(observed[k], lower[k] - fit["noise"][0].get<double>());
+  run_well({"forecast", "model.json", "--field", "point", "--until", "11", "-o", "point.csv"});
+  EXPECT_NEAR(values(read("point.csv"), "x").back(), values(ahead, "x_mean").back(), 5 * sd.back());
+}
+
+TEST_F(CommandsTest, TrajectoryPosteriorTakesMissingValuesAndOutliers) {
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "10", "--step", "0.02", "--noise", "0.01", "-o", "noisy.csv"});
+  // Every seventh y is missing, every thirtieth z off by 5.
+  auto rows = csv_rows(read("noisy.csv"));
+  std::string holes, outliers;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const auto& r = rows[k];
+    const bool header = k == 0;
+    holes += r[0] + "," + r[1] + "," + (!header && k % 7 == 0 ? "" : r[2]) + "," + r[3] + "\n";
+    outliers += r[0] + "," + r[1] + "," + r[2] + "," +
+                (!header && k % 30 == 0 ? number_text(number(r[3]) + 5) : r[3]) + "\n";
+  }
+  write("holes.csv", holes);
+  write("outliers.csv", outliers);
+  run_well({"fit", "holes.csv", "--posterior", "trajectory", "--report", "page.html", "-o", "kept.json"});
+  run_well({"fit", "holes.csv", "--posterior", "trajectory", "--missing", "keep", "-o", "same.json"});
+  EXPECT_EQ(read("kept.json"), read("same.json"));
+  run_well({"forecast", "kept.json", "--until", "10.5", "--draws", "20", "-o", "ahead.csv"});
+  // Outliers of 3 % at 5 make the plain noise about 5 √0.03 ≈ 0.9; Huber's weights leave it near the 1 % of sd.
+  const Json plain = json_of({"fit", "outliers.csv", "--posterior", "trajectory", "-o", "plain.json"});
+  const Json robust = json_of({"fit", "outliers.csv", "--posterior", "trajectory", "--robust", "-o", "robust.json"});
+  EXPECT_GT(plain["noise"][2].get<double>(), 0.5);
+  EXPECT_LT(robust["noise"][2].get<double>(), 0.1);
+  // Noise as given is noise as written.
+  const Json known = json_of({"fit", "noisy.csv", "--posterior", "trajectory", "--noise", "0.02", "-o", "known.json"});
+  EXPECT_EQ(known["noise"], Json({0.02, 0.02, 0.02}));
+}
+
+TEST_F(CommandsTest, TrajectoryPosteriorRefusesWhatItDoesNotDo) {
+  make_data();
+  const auto refused = [&](Words words, const std::string& part) {
+    words.insert(words.begin(), {"fit", "train.csv"});
+    const Result r = run(words);
+    EXPECT_EQ(r.code, 2) << joined(words);
+    EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
+  };
+  refused({"--posterior", "trajectory", "--kind", "map"}, "--posterior dropout");
+  refused({"--posterior", "trajectory", "--inputs", "z"}, "--posterior dropout");
+  refused({"--posterior", "trajectory", "--inputs", "t"}, "--posterior dropout");
+  refused({"--posterior", "trajectory", "--dropout", "0.1"}, "--posterior dropout");
+  refused({"--posterior", "trajectory", "--noise", "0"}, "--noise");
+  refused({"--robust"}, "--posterior trajectory");
+  refused({"--missing", "keep"}, "--missing drop");
 }
 
 // --- data in and out

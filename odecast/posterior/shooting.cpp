@@ -1,0 +1,410 @@
+#include "odecast/posterior/shooting.hpp"
+
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "odecast/core/isa.hpp"
+#include "odecast/core/parallel.hpp"
+
+namespace odecast {
+namespace {
+
+constexpr int kLanes = 8;
+constexpr int kBlocksPerJob = 32;  ///< sums run over jobs in order, whatever thread ran them
+
+std::size_t index(long i) { return static_cast<std::size_t>(i); }
+
+/// The field as lists: monomials that are needed, terms, Jacobian entries.
+struct FieldLists {
+  std::vector<int> parent, variable, equation, monomial, slope_place, slope_monomial;
+  std::vector<double> slope_value;
+
+  FieldLists(const MonomialBasis& basis, const Support& support, const Vector& theta) {
+    const int n = basis.variables();
+    std::vector<char> needed(index(basis.size()), 0);
+    needed[0] = 1;
+    // φ_m / u_v for every variable in φ_m; found by its powers among the monomials before m.
+    const auto reduced = [&](int m, int v) {
+      std::vector<int> powers = basis.powers(m);
+      --powers[index(v)];
+      int at = 0;
+      while (basis.powers(at) != powers) ++at;
+      return at;
+    };
+    struct Slope {
+      int place, monomial;
+      double value;
+    };
+    std::vector<Slope> slopes;
+    const auto need = [&](int m) {
+      for (; !needed[index(m)]; m = basis.parent(m)) needed[index(m)] = 1;
+    };
+    for (std::size_t c = 0; c < support.size(); ++c) {
+      const FieldTerm& term = support[c];
+      need(term.monomial);
+      for (int v = 0; v < n; ++v) {
+        const int power = basis.powers(term.monomial)[index(v)];
+        if (power == 0) continue;
+        const int lower = reduced(term.monomial, v);
+        need(lower);
+        slopes.push_back({term.equation * n + v, lower, power * theta[static_cast<long>(c)]});
+      }
+    }
+    std::vector<int> place(index(basis.size()), -1);
+    for (int m = 0; m < basis.size(); ++m) {
+      if (!needed[index(m)]) continue;
+      place[index(m)] = static_cast<int>(parent.size());
+      parent.push_back(place[index(basis.parent(m))]);
+      variable.push_back(basis.variable(m));
+    }
+    for (const FieldTerm& term : support) {
+      equation.push_back(term.equation);
+      monomial.push_back(place[index(term.monomial)]);
+    }
+    for (const Slope& s : slopes) {
+      slope_place.push_back(s.place);
+      slope_monomial.push_back(place[index(s.monomial)]);
+      slope_value.push_back(s.value);
+    }
+  }
+};
+
+void run(const SegmentJob& job) {
+  switch (active_isa()) {
+    case Isa::sse2: return run_segments_sse2(job);
+    case Isa::avx2: return run_segments_avx2(job);
+    case Isa::avx512: return run_segments_avx512(job);
+  }
+}
+
+}  // namespace
+
+Shooting::Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
+                   int per_segment, Flow flow, int threads)
+    : runs_(std::move(runs)),
+      basis_(std::move(basis)),
+      flow_(flow),
+      per_segment_(per_segment),
+      threads_(threads),
+      noise_(Vector::Ones(basis_->variables())) {
+  assert(per_segment >= 1);
+  for (std::size_t r = 0; r < runs_.size(); ++r) {
+    const int rows = static_cast<int>(runs_[r].times.size());
+    assert(rows >= 1);
+    const int pieces =
+        std::max(1, static_cast<int>(std::lround(static_cast<double>(rows) / per_segment)));
+    for (int k = 0; k < pieces; ++k) {
+      const auto cut = [&](int i) {
+        return static_cast<int>(static_cast<long>(rows) * i / pieces);
+      };
+      segments_.push_back({static_cast<int>(r), cut(k), cut(k + 1) - cut(k), k + 1 == pieces});
+    }
+  }
+  for (const Segment& s : segments_) slots_ = std::max(slots_, s.intervals() + 1);
+  blocks_ = (segments() + kLanes - 1) / kLanes;
+  lay_out();
+}
+
+void Shooting::set_flow(const Flow& flow) {
+  flow_ = flow;
+  lay_out();
+}
+
+void Shooting::set_noise(const Vector& sd) {
+  noise_ = sd;
+  lay_out_weights();
+}
+
+void Shooting::set_weights(const std::vector<Matrix>& weights) {
+  for (std::size_t r = 0; r < runs_.size(); ++r) runs_[r].weights = weights[r];
+  lay_out_weights();
+}
+
+void Shooting::lay_out() {
+  const int n = dimension();
+  const long places = static_cast<long>(blocks_) * slots_;
+  length_ = aligned_doubles(index(places * kLanes));
+  observed_ = aligned_doubles(index(places * n * kLanes));
+  root_weight_ = aligned_doubles(index(places * n * kLanes));
+  std::fill_n(length_.get(), places * kLanes, 0.0);
+  std::fill_n(observed_.get(), places * n * kLanes, 0.0);
+  substeps_.assign(index(places), flow_.substeps);
+  for (int j = 0; j < segments(); ++j) {
+    const Segment& s = segment(j);
+    const ObservedRun& data = runs_[index(s.run)];
+    for (int k = 0; k <= s.intervals(); ++k) {
+      const long slot = static_cast<long>(j / kLanes) * slots_ + k;
+      const int row = s.first + k, l = j % kLanes;
+      if (k > 0) {
+        const double h = data.times[index(row)] - data.times[index(row - 1)];
+        length_[index(slot * kLanes + l)] = h;
+        if (flow_.longest_step > 0)
+          substeps_[index(slot)] = std::max(
+              substeps_[index(slot)],
+              flow_.substeps *
+                  static_cast<int>(std::min(1e6, std::ceil(h / flow_.longest_step * (1 - 1e-9)))));
+      }
+      if (k < s.count)
+        for (int i = 0; i < n; ++i)
+          if (data.weights(row, i) > 0)
+            observed_[index((slot * n + i) * kLanes + l)] = data.values(row, i);
+    }
+  }
+  lay_out_weights();
+}
+
+void Shooting::lay_out_weights() {
+  const int n = dimension();
+  std::fill_n(root_weight_.get(), static_cast<long>(blocks_) * slots_ * n * kLanes, 0.0);
+  counts_ = Vector::Zero(n);
+  for (int j = 0; j < segments(); ++j) {
+    const Segment& s = segment(j);
+    const ObservedRun& data = runs_[index(s.run)];
+    for (int k = 0; k < s.count; ++k) {
+      const long slot = static_cast<long>(j / kLanes) * slots_ + k;
+      for (int i = 0; i < n; ++i) {
+        const double w = data.weights(s.first + k, i);
+        if (!(w > 0)) continue;
+        root_weight_[index((slot * n + i) * kLanes + j % kLanes)] = std::sqrt(w) / noise_[i];
+        counts_[i] += 1;
+      }
+    }
+  }
+}
+
+Shooting::Evaluation Shooting::evaluate(const Support& support, const Vector& theta,
+                                        const Matrix& starts, bool sensitivities) const {
+  return run_jobs(support, theta, starts, sensitivities, nullptr);
+}
+
+Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& theta,
+                                        const Matrix& starts, bool sensitivities,
+                                        double* path) const {
+  const int n = dimension(), p = static_cast<int>(support.size()), columns = n + p + 1;
+  assert(theta.size() == p && starts.rows() == segments() && starts.cols() == n);
+  const FieldLists field(*basis_, support, theta);
+  const int monomials = static_cast<int>(field.parent.size());
+
+  const AlignedDoubles packed = aligned_doubles(index(static_cast<long>(blocks_) * n * kLanes));
+  std::fill_n(packed.get(), static_cast<long>(blocks_) * n * kLanes, 0.0);
+  for (int j = 0; j < segments(); ++j)
+    for (int i = 0; i < n; ++i)
+      packed[index((static_cast<long>(j / kLanes) * n + i) * kLanes + j % kLanes)] = starts(j, i);
+
+  const int jobs = (blocks_ + kBlocksPerJob - 1) / kBlocksPerJob;
+  Evaluation result;
+  result.ends.resize(segments(), n);
+  result.squares = Vector::Zero(n);
+  if (sensitivities) {
+    result.state_rows.resize(static_cast<long>(segments()) * n, columns);
+    result.flow.resize(static_cast<long>(segments()) * n, columns - 1);
+    result.theta_theta = Matrix::Zero(p, p);
+    result.theta_residual = Vector::Zero(p);
+  }
+  std::vector<Matrix> theta_rows(index(jobs));
+  std::vector<double> costs(index(jobs), 0.0);
+  std::vector<Vector> squares(index(jobs), Vector::Zero(n));
+  parallel_for(jobs > 1 ? threads_ : 1, index(jobs), [&](std::size_t at) {
+    const int first = static_cast<int>(at) * kBlocksPerJob;
+    const int blocks = std::min(kBlocksPerJob, blocks_ - first);
+    const long state_size = sensitivities ? static_cast<long>(n) * columns * kLanes : 0;
+    const long flow_size = sensitivities ? static_cast<long>(n) * (columns - 1) * kLanes : 0;
+    const AlignedDoubles cost = aligned_doubles(index(blocks * kLanes));
+    const AlignedDoubles square = aligned_doubles(index(static_cast<long>(blocks) * n * kLanes));
+    const AlignedDoubles end = aligned_doubles(index(static_cast<long>(blocks) * n * kLanes));
+    const AlignedDoubles state_rows = aligned_doubles(index(blocks * state_size));
+    const AlignedDoubles flow = aligned_doubles(index(blocks * flow_size));
+    const AlignedDoubles work = aligned_doubles(index(segment_work_size(n, p, monomials)));
+    if (sensitivities) theta_rows[at] = Matrix::Zero(p, columns);
+    const long place = static_cast<long>(first) * slots_;
+    run({n,
+         slots_,
+         blocks,
+         flow_.method,
+         sensitivities,
+         monomials,
+         field.parent.data(),
+         field.variable.data(),
+         p,
+         field.equation.data(),
+         field.monomial.data(),
+         theta.data(),
+         static_cast<int>(field.slope_place.size()),
+         field.slope_place.data(),
+         field.slope_monomial.data(),
+         field.slope_value.data(),
+         substeps_.data() + place,
+         length_.get() + place * kLanes,
+         observed_.get() + place * n * kLanes,
+         root_weight_.get() + place * n * kLanes,
+         packed.get() + static_cast<long>(first) * n * kLanes,
+         cost.get(),
+         square.get(),
+         end.get(),
+         path ? path + place * n * kLanes : nullptr,
+         state_rows.get(),
+         flow.get(),
+         theta_rows[at].data(),
+         work.get()});
+    for (int j = first * kLanes; j < std::min(segments(), (first + blocks) * kLanes); ++j) {
+      const long block = j / kLanes - first, l = j % kLanes;
+      costs[at] += cost[index(block * kLanes + l)];
+      for (int i = 0; i < n; ++i) {
+        result.ends(j, i) = end[index((block * n + i) * kLanes + l)];
+        squares[at][i] += square[index((block * n + i) * kLanes + l)];
+        if (!sensitivities) continue;
+        for (int c = 0; c < columns; ++c)
+          result.state_rows(static_cast<long>(j) * n + i, c) =
+              state_rows[index(((block * n + i) * columns + c) * kLanes + l)];
+        for (int c = 0; c < columns - 1; ++c)
+          result.flow(static_cast<long>(j) * n + i, c) =
+              flow[index(((block * n + i) * (columns - 1) + c) * kLanes + l)];
+      }
+    }
+  });
+  for (int at = 0; at < jobs; ++at) {
+    result.misfit += costs[index(at)];
+    result.squares += squares[index(at)];
+    if (!sensitivities) continue;
+    result.theta_theta += theta_rows[index(at)].middleCols(n, p);
+    result.theta_residual += theta_rows[index(at)].col(columns - 1);
+  }
+  result.squares = result.squares.cwiseProduct(noise_.cwiseAbs2());
+  if (sensitivities)
+    for (int a = 0; a < p; ++a)
+      for (int b = 0; b < a; ++b) result.theta_theta(a, b) = result.theta_theta(b, a);
+  return result;
+}
+
+std::vector<Matrix> Shooting::path(const Support& support, const Vector& theta,
+                                   const Matrix& starts) const {
+  const int n = dimension();
+  const AlignedDoubles states =
+      aligned_doubles(index(static_cast<long>(blocks_) * slots_ * n * kLanes));
+  run_jobs(support, theta, starts, false, states.get());
+  std::vector<Matrix> result;
+  for (const ObservedRun& r : runs_) result.emplace_back(static_cast<long>(r.times.size()), n);
+  for (int j = 0; j < segments(); ++j)
+    for (int k = 0; k < segment(j).count; ++k)
+      for (int i = 0; i < n; ++i)
+        result[index(segment(j).run)](segment(j).first + k, i) = states[index(
+            ((static_cast<long>(j / kLanes) * slots_ + k) * n + i) * kLanes + j % kLanes)];
+  return result;
+}
+
+Vector Shooting::flow_error(const Flow& other, const Support& support, const Vector& theta,
+                            const Matrix& starts) const {
+  const Shooting finer(runs_, basis_, per_segment_, other, threads_);
+  const Matrix a = evaluate(support, theta, starts, false).ends;
+  const Matrix b = finer.evaluate(support, theta, starts, false).ends;
+  return (a - b).cwiseAbs().colwise().maxCoeff().transpose();
+}
+
+double continuity_cost(const Shooting& shooting, const Shooting::Evaluation& e,
+                       const Matrix& starts, double q) {
+  double sum = 0;
+  for (int j = 0; j + 1 < shooting.segments(); ++j) {
+    if (shooting.segment(j).last) continue;
+    for (int i = 0; i < shooting.dimension(); ++i) {
+      const double gap = (e.ends(j, i) - starts(j + 1, i)) / (q * shooting.noise()[i]);
+      sum += gap * gap;
+    }
+  }
+  return sum;
+}
+
+double total_cost(const Shooting& shooting, const Shooting::Evaluation& e, const Vector& theta,
+                  const Matrix& starts, double q) {
+  return e.misfit + continuity_cost(shooting, e, starts, q) + kThetaPrior * theta.squaredNorm();
+}
+
+Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vector& theta,
+            const Matrix& starts, double q, double damping) {
+  const int n = shooting.dimension(), p = static_cast<int>(theta.size());
+  const long rows = static_cast<long>(shooting.segments()) * n;
+  Sweep s;
+  s.m.resize(rows, 1);
+  s.a = Matrix::Zero(rows, 1);
+  s.E.resize(rows, p);
+  s.D = Matrix::Zero(rows, p);
+  s.G = Matrix::Zero(rows, n);
+  Matrix X(rows, p);     // H_ss E + H_sθ
+  Matrix rest(rows, 1);  // H_ss m - g_s
+  Matrix information = Matrix::Zero(n, n);
+  const Vector q2 = (q * shooting.noise()).cwiseAbs2();
+  for (int j = 0; j < shooting.segments(); ++j) {
+    const long at = static_cast<long>(j) * n;
+    const auto& segment = shooting.segment(j);
+    Matrix Hss = e.state_rows.block(at, 0, n, n);
+    const auto Hst = e.state_rows.block(at, n, n, p);
+    const auto gs = e.state_rows.block(at, n + p, n, 1);
+    const auto A = e.flow.block(at, 0, n, n);
+    const auto P = e.flow.block(at, n, n, p);
+    const auto a = s.a.middleRows(at, n);
+    const auto D = s.D.middleRows(at, n);
+    if (segment.first == 0) information.setZero();
+    if (damping > 0)
+      for (int i = 0; i < n; ++i)
+        Hss(i, i) += damping * segment.count / (shooting.noise()[i] * shooting.noise()[i]);
+    // Directions of the state that nothing observes are left where they are.
+    Matrix total = information + Hss;
+    total.diagonal().array() += 1e-13 * total.diagonal().maxCoeff() + 1e-300;
+    const Eigen::LLT<Eigen::MatrixXd> factor(total);
+    const Matrix M = factor.solve(Eigen::MatrixXd::Identity(n, n));
+    s.E.middleRows(at, n).noalias() = D - M * (Hss * D + Hst);
+    s.m.middleRows(at, n) = a + M * (gs - Hss * a);
+    X.middleRows(at, n).noalias() = Hss * s.E.middleRows(at, n) + Hst;
+    rest.middleRows(at, n) = Hss * s.m.middleRows(at, n) - gs;
+    const Matrix AM = A * M;
+    if (segment.last) {
+      s.ends.push_back(
+          {A * s.m.middleRows(at, n), A * s.E.middleRows(at, n) + P, AM * A.transpose()});
+      continue;
+    }
+    Matrix V = AM * A.transpose();
+    V.diagonal() += q2;
+    information = Eigen::LLT<Eigen::MatrixXd>(V).solve(Eigen::MatrixXd::Identity(n, n));
+    information = (0.5 * (information + information.transpose())).eval();
+    s.G.middleRows(at, n) = AM.transpose() * information;
+    s.a.middleRows(at + n, n) =
+        A * s.m.middleRows(at, n) + (e.ends.row(j) - starts.row(j + 1)).transpose();
+    s.D.middleRows(at + n, n).noalias() = A * s.E.middleRows(at, n) + P;
+  }
+  const auto Hst = e.state_rows.middleCols(n, p);
+  s.Q = e.theta_theta;
+  s.Q.noalias() += s.D.transpose() * X;
+  s.Q.noalias() += Hst.transpose() * s.E;
+  s.Q = (0.5 * (s.Q + s.Q.transpose())).eval();
+  s.Q.diagonal().array() += kThetaPrior;
+  s.gamma = e.theta_residual - s.D.transpose() * rest.col(0) - Hst.transpose() * s.m.col(0) -
+            kThetaPrior * theta;
+  return s;
+}
+
+Vector theta_step(const Sweep& s, double damping) {
+  Eigen::MatrixXd Q = s.Q;
+  // Scaled to a unit diagonal: coefficients of high monomials differ by many orders.
+  const Vector scale = Q.diagonal().cwiseSqrt().cwiseInverse();
+  Q = scale.asDiagonal() * Q * scale.asDiagonal();
+  Q.diagonal().array() += damping;
+  return scale.cwiseProduct(Eigen::LDLT<Eigen::MatrixXd>(Q).solve(scale.cwiseProduct(s.gamma)));
+}
+
+Matrix state_steps(const Shooting& shooting, const Sweep& s, const Vector& dtheta) {
+  const int n = shooting.dimension();
+  const Vector given = s.m.col(0) + s.E * dtheta, expected = s.a.col(0) + s.D * dtheta;
+  Matrix steps(shooting.segments(), n);
+  for (int j = shooting.segments() - 1; j >= 0; --j) {
+    const long at = static_cast<long>(j) * n;
+    Vector ds = given.segment(at, n);
+    if (!shooting.segment(j).last)
+      ds += s.G.middleRows(at, n) * (steps.row(j + 1).transpose() - expected.segment(at + n, n));
+    steps.row(j) = ds.transpose();
+  }
+  return steps;
+}
+
+}  // namespace odecast

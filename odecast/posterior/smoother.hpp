@@ -1,0 +1,29 @@
+#pragma once
+
+#include "odecast/posterior/shooting.hpp"
+
+namespace odecast {
+
+/// Smoothed observations and the noise they imply.
+struct Smoothed {
+  std::vector<Matrix> values;   ///< run by run, at every time, also where nothing was observed
+  std::vector<Matrix> weights;  ///< the observations' own times Huber's, where robust
+  Vector noise;                 ///< sd of each variable
+  /// rms of the deviation from the mean over rms of the slope, over all variables: the time on
+  /// which the signal moves.
+  double time_scale = 0;
+};
+
+/// Whittaker's smoother (Whittaker 1923; Eilers, Anal. Chem. 75 (2003) 3631): z minimises
+/// Σ w (y - z)² + λ Σ (third difference)², divided differences where times are uneven. M = W + λ
+/// D'D has seven bands, so one λ costs O(rows); the trace of its inverse needs only the bands of
+/// M⁻¹ (Takahashi's recurrence; Hutchinson & de Hoog, Numer. Math. 47 (1985) 99). For each variable
+/// λ is that of least GCV = RSS / (n - trace)², pooled over runs, and noise² = RSS / (n - trace).
+/// `robust`: weights are multiplied by Huber's min(1, 1.345 s/|r|), s from the median of |r|, and
+/// the smoother is run again until they settle.
+Smoothed smooth(const std::vector<ObservedRun>& runs, bool robust);
+
+/// 1.345: 95 % efficient for normal noise.
+constexpr double kHuber = 1.345;
+
+}  // namespace odecast

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "odecast/core/observer.hpp"
+#include "odecast/observations/scaling.hpp"
+#include "odecast/posterior/trajectory_posterior.hpp"
+
+namespace odecast {
+
+struct TrajectoryOptions {
+  /// Candidates are all monomials up to this degree in every equation.
+  int degree = 2;
+  /// Standard deviation of the observation noise, per variable, user's units; estimated where not
+  /// given.
+  std::optional<Vector> noise = {};
+  /// Huber weights: observations further than 1.345 sd from the path pull no harder than that.
+  bool robust = false;
+  /// Sets of terms beside the best that are refitted and averaged, a few moves (a term added,
+  /// dropped or exchanged) away.
+  int neighbours = 32;
+  /// A set whose score is δ worse weighs exp(-δ / temper). 2 would be the evidence; more measures
+  /// better where the terms are in doubt, because the sets that were not refitted are missing.
+  double temper = 4;
+  /// Only these terms, without a search, where given: each an equation and the powers of the
+  /// variables.
+  struct KnownTerm {
+    int equation;
+    std::vector<int> powers;
+  };
+  std::vector<KnownTerm> terms = {};
+  /// Noise is never taken for less than this part of a variable's root mean square. Below lie the
+  /// digits of the data.
+  double floor = 1e-12;
+  int threads = 1;
+};
+
+struct TrajectoryFit {
+  Scaling scaling;
+  std::shared_ptr<const MonomialBasis> basis;
+  std::vector<TrajectoryMember> members;  ///< the best first; weights sum to 1
+  Vector noise;                           ///< sd per variable, user's units
+  /// Noise of the path over that of the smoother: well above 1 says that the equations do not fit.
+  double noise_ratio = 1;
+  double autocorrelation = 0;  ///< of neighbouring residuals, over all variables
+  /// Continuity error per segment over the noise's sd: next to zero unless the equations do not
+  /// fit.
+  double continuity = 0;
+  bool misfit = false;
+  long steps = 0;  ///< Gauss–Newton steps
+  bool usable = false;
+  std::string status, reason;
+};
+
+/// Scaling by the root mean square without a shift, which keeps sparse equations sparse.
+/// Weak-constraint multiple shooting (class Shooting) with annealed continuity, elimination and
+/// search over terms; docs/theory.md has the whole. A value that is not finite counts as not
+/// observed. Throws Error (data) for data that cannot be learnt from.
+TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& options,
+                             const Observer& observer);
+
+}  // namespace odecast

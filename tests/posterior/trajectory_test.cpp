@@ -1,0 +1,261 @@
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+#include <cmath>
+#include <cstdlib>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/random.hpp"
+#include "odecast/core/times.hpp"
+#include "odecast/posterior/equations.hpp"
+#include "odecast/posterior/fit.hpp"
+#include "odecast/posterior/model_file.hpp"
+#include "odecast/solver/solve.hpp"
+#include "odecast/systems/catalogue.hpp"
+
+namespace odecast {
+namespace {
+
+Dataset orbit(const char* name, const Vector& start, double until, double step) {
+  const System system = find_system(name);
+  std::vector<double> times = regular_times(0, until, step);
+  times.insert(times.begin(), 0.0);
+  return {system.variables,
+          {{"", times, solve_certified(system.field, 0, start, times).solution.states}}};
+}
+
+Dataset noisy(Dataset data, double part, std::uint64_t seed) {
+  add_noise(data, noise_level(data, part, NoiseOf::sd), seed);
+  return data;
+}
+
+Fit fit_by_trajectory(const Dataset& data, int degree = 2, TrajectoryOptions options = {},
+                      int threads = 1) {
+  FitOptions o;
+  o.posterior = PosteriorKind::trajectory;
+  o.degree = degree;
+  o.trajectory = options;
+  o.threads = threads;
+  return fit(data, o, ignore_progress);
+}
+
+std::vector<Equation> best_equations(Model model) {
+  model.trajectory->members.resize(1);
+  model.trajectory->members[0].weight = 1;
+  return equations(model);
+}
+
+TEST(TrajectoryTest, CleanDataGiveTheEquationsToRoundOff) {
+  const auto found =
+      best_equations(fit_by_trajectory(orbit("SprottB", Vector::Ones(3), 10, 0.02)).model);
+  // dx = y z, dy = x - y, dz = 1 - x y and nothing else.
+  ASSERT_EQ(found[0].terms.size(), 1u);
+  ASSERT_EQ(found[1].terms.size(), 2u);
+  ASSERT_EQ(found[2].terms.size(), 2u);
+  EXPECT_EQ(found[0].terms[0].powers, (std::vector<int>{0, 1, 1}));
+  const double expected[] = {1, 1, -1, 1, -1};
+  int at = 0;
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) EXPECT_NEAR(t.mean, expected[at++], 1e-12);
+}
+
+TEST(TrajectoryTest, NoisyLorenzHasItsSevenTermsAmongThoseOfDegreeThree) {
+  const Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 10, 0.01), 0.05, 3);
+  const auto found = best_equations(fit_by_trajectory(data, 3).model);
+  ASSERT_EQ(found[0].terms.size(), 2u);
+  ASSERT_EQ(found[1].terms.size(), 3u);
+  ASSERT_EQ(found[2].terms.size(), 2u);
+  const double expected[] = {-10, 10, 28, -1, -1, -8.0 / 3, 1};
+  int at = 0;
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) {
+      EXPECT_NEAR(t.mean, expected[at], 5 * t.sd);
+      EXPECT_LT(t.sd, 0.1 * std::abs(expected[at]));
+      ++at;
+    }
+}
+
+TEST(TrajectoryTest, PosteriorOfADriftIsTheClosedForm) {
+  // du/dt = θ, known noise σ: y_k = u_N - θ (t_N - t_k) + ε is a straight line. Least squares in
+  // (θ, u_N) has covariance σ² (X'X)⁻¹, exactly normal; the prior of θ has sd 1000 and does not
+  // show.
+  const int rows = 40;
+  const double sigma = 0.3;
+  Dataset data{{"u"}, {{"", {}, Matrix(rows, 1)}}};
+  Stream stream(2, Purpose::observation_noise, 0);
+  Eigen::MatrixXd X(rows, 2);
+  for (int k = 0; k < rows; ++k) {
+    data.trajectories[0].times.push_back(0.25 * k + 0.1 * stream.uniform());
+    data.trajectories[0].states(k, 0) =
+        1 + 2 * data.trajectories[0].times.back() + sigma * stream.normal();
+  }
+  for (int k = 0; k < rows; ++k)
+    X.row(k) << data.trajectories[0].times[static_cast<std::size_t>(k)] -
+                    data.trajectories[0].times.back(),
+        1;
+  const Eigen::MatrixXd C = sigma * sigma * (X.transpose() * X).inverse();
+  const Vector mean =
+      (X.transpose() * X).ldlt().solve(X.transpose() * data.trajectories[0].states.col(0));
+  TrajectoryOptions options;
+  options.noise = Vector::Constant(1, sigma);
+  options.terms = {{0, {0}}};
+  const Model model = fit_by_trajectory(data, 1, options).model;
+  const Term term = equations(model)[0].terms.at(0);
+  // Continuity is held to 1e-3 noise sd per segment, which widens θ by 1e-5 relative.
+  EXPECT_NEAR(term.mean, mean[0], 1e-4 * std::sqrt(C(0, 0)));
+  EXPECT_NEAR(term.sd, std::sqrt(C(0, 0)), 1e-4 * term.sd);
+  EXPECT_NEAR(model.last_state[0], mean[1], 1e-4 * std::sqrt(C(1, 1)));
+  EXPECT_NEAR((*model.last_state_sd)[0], std::sqrt(C(1, 1)), 1e-4 * std::sqrt(C(1, 1)));
+  // Draws have that joint distribution: correlation of θ and u_N over n = 4000 draws.
+  const TrajectoryPosterior posterior = trajectory_posterior(model);
+  const int draws = 4000;
+  double uu = 0, tt = 0, ut = 0;
+  for (int k = 0; k < draws; ++k) {
+    const double theta =
+        posterior.draw(5, static_cast<std::uint64_t>(k)).polynomial()->coefficients(0, 0) *
+            model.scaling.rate()[0] -
+        mean[0];
+    const double u =
+        model.scaling.to_user(*posterior.draw_start(5, static_cast<std::uint64_t>(k)))[0] - mean[1];
+    uu += u * u, tt += theta * theta, ut += u * theta;
+  }
+  const double correlation = C(0, 1) / std::sqrt(C(0, 0) * C(1, 1));
+  // Standard error of a correlation (1 - ρ²)/√n, of a variance √(2/n) relative.
+  EXPECT_NEAR(ut / std::sqrt(uu * tt), correlation,
+              5 * (1 - correlation * correlation) / std::sqrt(draws));
+  EXPECT_NEAR(tt / draws / C(0, 0), 1, 5 * std::sqrt(2.0 / draws));
+  EXPECT_NEAR(uu / draws / C(1, 1), 1, 5 * std::sqrt(2.0 / draws));
+}
+
+TEST(TrajectoryTest, IntervalsOfALinearSystemCover) {
+  // x' = -0.2 x - y, y' = x - 0.2 y with its four terms known: z scores over 60 draws × 4
+  // coefficients. Their mean square has standard error at most sqrt(2/60) = 0.18, were the four
+  // wholly dependent.
+  std::vector<double> times;
+  Matrix states(120, 2);
+  for (int k = 0; k < 120; ++k) {
+    const double t = 0.08 * k, decay = std::exp(-0.2 * t);
+    times.push_back(t);
+    states.row(k) << 2 * decay * std::cos(t), 2 * decay * std::sin(t);
+  }
+  TrajectoryOptions options;
+  options.terms = {{0, {1, 0}}, {0, {0, 1}}, {1, {1, 0}}, {1, {0, 1}}};
+  const double truth[] = {-0.2, -1, 1, -0.2};
+  double sum = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Dataset data{{"x", "y"}, {{"", times, states}}};
+    add_noise(data, Vector::Constant(2, 0.05), seed);
+    int at = 0;
+    for (const Equation& e : equations(fit_by_trajectory(data, 1, options).model))
+      for (const Term& t : e.terms) {
+        const double z = (t.mean - truth[at++]) / t.sd;
+        sum += z * z / 240;
+      }
+  }
+  EXPECT_NEAR(sum, 1, 5 * 0.18);
+}
+
+TEST(TrajectoryTest, SeveralRunsMissingValuesAndUnevenTimes) {
+  Dataset data{{"x", "y", "z"}, {}};
+  Stream stream(4, Purpose::initial_state, 0);
+  const System system = find_system("Lorenz");
+  for (int run = 0; run < 3; ++run) {
+    std::vector<double> times = {0};
+    while (times.size() < 300) times.push_back(times.back() + 0.002 + 0.02 * stream.uniform());
+    const Vector start = Eigen::Vector3d(-8 + 3 * run, 7 - 2 * run, 27);
+    data.trajectories.push_back({std::to_string(run), times,
+                                 solve_certified(system.field, 0, start, times).solution.states});
+  }
+  data = noisy(data, 0.02, 6);
+  for (Trajectory& t : data.trajectories)
+    for (long k = 0; k < t.states.rows(); ++k)
+      for (long i = 0; i < 3; ++i)
+        if (stream.uniform() < 0.3) t.states(k, i) = std::nan("");
+  const auto found = best_equations(fit_by_trajectory(data).model);
+  const double expected[] = {-10, 10, 28, -1, -1, -8.0 / 3, 1};
+  int at = 0;
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) {
+      ASSERT_LT(at, 7);
+      EXPECT_NEAR(t.mean, expected[at++], 5 * t.sd);
+    }
+  EXPECT_EQ(at, 7);
+}
+
+TEST(TrajectoryTest, EquationsThatDoNotFitAreReported) {
+  // A cubic oscillator with linear candidates only.
+  const Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.02), 0.02, 1);
+  const Fit poor = fit_by_trajectory(data, 1), good = fit_by_trajectory(data, 3);
+  EXPECT_EQ(poor.summary.status, "misfit");
+  EXPECT_TRUE(poor.model.trajectory->misfit);
+  EXPECT_GT(poor.model.trajectory->continuity, 0.1);
+  EXPECT_NE(poor.summary.reason.find("higher degree"), std::string::npos);
+  EXPECT_EQ(good.summary.status, "converged");
+  EXPECT_EQ(good.model.trajectory->continuity, 0);
+}
+
+TEST(TrajectoryTest, AConstantVariableStaysConstant) {
+  Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.05), 0.02, 1);
+  data.variables.push_back("c");
+  Matrix& states = data.trajectories[0].states;
+  states.conservativeResize(Eigen::NoChange, 3);
+  states.col(2).setConstant(4);
+  const auto found = best_equations(fit_by_trajectory(data, 3).model);
+  EXPECT_TRUE(found[2].terms.empty());
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) EXPECT_EQ(t.powers[2], 0);
+  states.setConstant(1);
+  EXPECT_THROW(fit_by_trajectory(data), Error);
+}
+
+TEST(TrajectoryTest, ModelFileKeepsEveryBitAndThreadsDoNotMatter) {
+  const Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 3, 0.01), 0.1, 1);
+  const Model model = fit_by_trajectory(data).model;
+  const std::string text = model_to_text(model);
+  EXPECT_EQ(model_to_text(model_from_text(text, "test")), text);
+  EXPECT_EQ(model_to_text(fit_by_trajectory(data, 2, {}, 3).model), text);
+  const Vector u = Vector::Constant(3, 0.4);
+  EXPECT_EQ(trajectory_posterior(model).moments(u).covariance,
+            trajectory_posterior(model_from_text(text, "test")).moments(u).covariance);
+  // Damage to the sets is refused although the checksum is made to match elsewhere: sizes are
+  // checked.
+  Model broken = model;
+  broken.trajectory->members[0].covariance.conservativeResize(1, 1);
+  EXPECT_THROW(model_from_text(model_to_text(broken), "test"), Error);
+  broken = model;
+  broken.trajectory->members[0].weight = 0.5 * model.trajectory->members[0].weight;
+  EXPECT_THROW(model_from_text(model_to_text(broken), "test"), Error);
+}
+
+TEST(TrajectoryTest, MomentsOfTheFieldAreThoseOfItsDraws) {
+  const Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 3, 0.01), 0.2, 2);
+  const Model model = fit_by_trajectory(data).model;
+  const TrajectoryPosterior posterior = trajectory_posterior(model);
+  ASSERT_GT(posterior.members().size(), 1u);
+  const Vector u = Eigen::Vector3d(0.5, -0.8, 1.1);
+  const int draws = 20'000;
+  const Moments exact = posterior.moments(u), sampled = sampled_moments(posterior, u, draws, 3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(sampled.mean[i], exact.mean[i], 5 * std::sqrt(exact.covariance(i, i) / draws));
+    // A mixture's kurtosis is at most a few times the normal's: 5 se of a variance with
+    // kurtosis 12.
+    EXPECT_NEAR(sampled.covariance(i, i), exact.covariance(i, i),
+                5 * std::sqrt(11.0 / draws) * exact.covariance(i, i));
+  }
+  Vector mean(3);
+  posterior.mean_field()(0, u.data(), mean.data());
+  EXPECT_LT((mean - exact.mean).norm(), 1e-12 * (1 + mean.norm()));
+}
+
+TEST(TrajectoryTest, TooFewValuesAreRefused) {
+  const Dataset data{{"x"}, {{"", {0, 1, 2}, Matrix::Ones(3, 1)}}};
+  EXPECT_THROW(fit_by_trajectory(data), Error);
+  TrajectoryOptions options;
+  options.noise = Vector::Constant(1, -1.0);
+  EXPECT_THROW(fit_by_trajectory(orbit("VanDerPol", Eigen::Vector2d(1, 1), 2, 0.05), 2, options),
+               Error);
+}
+
+}  // namespace
+}  // namespace odecast
