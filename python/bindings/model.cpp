@@ -64,7 +64,7 @@ ModelPointer load(const std::string& path) {
 
 /// The function at a state: the user's units, the same numbers as `odecast predict`.
 void evaluate(const FittedModel& m, const Vector& u, double* mean, double* sd) {
-  const Moments at = m.posterior.moments(m.model.to_model(u));
+  const Moments at = m.posterior->moments(m.model.to_model(u));
   const Vector rate = m.model.rate(), base = m.model.base();
   for (Eigen::Index i = 0; i < at.mean.size(); ++i) mean[i] = base[i] + rate[i] * at.mean[i];
   if (sd)

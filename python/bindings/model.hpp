@@ -2,17 +2,17 @@
 
 #include <memory>
 
-#include "odecast/posterior/dropout_posterior.hpp"
+#include "odecast/posterior/model.hpp"
 #include "python/bindings/data.hpp"
 
 namespace odecast::python {
 
 /// A fitted model, and what only the fit knows of it.
 struct FittedModel {
-  explicit FittedModel(Model given) : model(std::move(given)), posterior(model.network) {}
+  explicit FittedModel(Model given) : model(std::move(given)), posterior(make_posterior(model)) {}
 
   Model model;
-  DropoutPosterior posterior;
+  std::unique_ptr<Posterior> posterior;
   std::string summary;  ///< what fit --json prints; empty for a model from a file
 };
 using ModelPointer = std::shared_ptr<FittedModel>;
