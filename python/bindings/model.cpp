@@ -132,7 +132,7 @@ void bind_model(nb::module_& m) {
                      return to_array(std::span(u.data(), static_cast<std::size_t>(u.size())));
                    })
       .def_prop_ro("step", [](const FittedModel& f) { return f.model.step; })
-      .def_prop_ro("polynomial", [](const FittedModel& f) { return polynomial_kernel(f.model.network).has_value(); })
+      .def_prop_ro("polynomial", [](const FittedModel& f) { return f.model.trajectory.has_value() || polynomial_kernel(f.model.network).has_value(); })
       .def_ro("summary", &FittedModel::summary)
       .def_prop_ro("training",
                    [](const FittedModel& f) {
