@@ -7,6 +7,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
@@ -461,6 +462,7 @@ int run(int argc, char** argv) {
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), row.name) != wanted.end()) {
       ++known;
       row.run();
+      std::fflush(stdout);
     }
   // A system of the catalogue by name: its equations.
   for (const std::string& word : wanted)

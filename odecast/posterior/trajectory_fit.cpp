@@ -17,8 +17,10 @@ namespace {
 /// How much the choice among the monomials of a degree costs. At 1, y z is taken for y too often;
 /// from 2 on more does not help (docs/theory.md).
 constexpr double kDegreePenalty = 2;
-/// Sets of terms whose score is worse by more than this are not averaged.
-constexpr double kWindow = 14;
+/// The same for averaging: a term of degree g has prior (d + 1)^(-g/4).
+constexpr double kAveragingPrior = 0.25;
+/// Sets of terms whose weight is less than exp(-kWindow / temper) of the best one's are not averaged.
+constexpr double kWindow = 16;
 /// Sets from which the quadratic model goes on to others.
 constexpr int kExpanded = 20;
 constexpr double kTight = 1e-3;         ///< continuity of a converged path, in noise sd
@@ -33,7 +35,8 @@ struct Path {
   Vector theta;
   Matrix starts;
   Vector noise;
-  double score = kInfinity;
+  double score = kInfinity;   ///< of the search, lower is better
+  double weighed = kInfinity;  ///< of the average: the weight is exp(-weighed / temper)
 };
 
 Eigen::MatrixXd inverse_information(const Matrix& Q) {
@@ -170,10 +173,15 @@ class Search {
   /// ln(observed values) + 2 degree ln(variables + 1): the second part pays for the choice among
   /// the monomials of that degree.
   double penalty(const FieldTerm& term) const {
-    int degree = 0;
-    for (const int p : shooting_.basis()->powers(term.monomial)) degree += p;
     return portable_log(shooting_.counts().sum()) +
-           kDegreePenalty * 2 * std::max(degree, 1) * portable_log(dimension() + 1.0);
+           kDegreePenalty * 2 * degree_of(term) * portable_log(dimension() + 1.0);
+  }
+  /// What a term costs in the average. With the likelihood L = exp(-misfit / 2) to the power 2 / T the evidence of p
+  /// terms is L^(2/T) (2 N / T)^(-p/2) times their prior; this is -T times its logarithm.
+  double averaging_penalty(const FieldTerm& term) const {
+    const double T = options_.temper;
+    return T * (0.5 * portable_log(2 * shooting_.counts().sum() / T) +
+                kAveragingPrior * degree_of(term) * portable_log(dimension() + 1.0));
   }
 
   /// Segment starts on the smoothed observations, coefficients from the integral form
@@ -324,8 +332,7 @@ class Search {
         const double z = std::abs(r) / unit[i];
         score += z <= kHuber ? z * z : kHuber * (2 * z - kHuber);
       });
-      for (const FieldTerm& t : path.support) score += penalty(t);
-      path.score = std::isfinite(score) ? score : kInfinity;
+      charge(path, score);
       return;
     }
     const auto e = shooting_.evaluate(path.support, path.theta, path.starts, false);
@@ -337,8 +344,7 @@ class Search {
       else if (n > 0)
         score += n * portable_log(std::max({e.squares[i] / n, floor_[i] * floor_[i], 1e-300}));
     }
-    for (const FieldTerm& t : path.support) score += penalty(t);
-    path.score = std::isfinite(score) ? score : kInfinity;
+    charge(path, score);
   }
 
   /// One round of elimination: from the normal approximation the term with least z² - penalty goes,
@@ -545,7 +551,8 @@ class Search {
   /// from the best ones found so far, then refitted. The best path comes first.
   std::vector<Path> neighbourhood(Path path, const Support& all) {
     for (int round = 0;; ++round) {
-      const Linearised l = linearise(path, all);
+      Linearised l = linearise(path, all);
+      for (std::size_t c = 0; c < l.all.size(); ++c) l.model.penalty[c] = averaging_penalty(l.all[c]);
       struct Known {
         double change;
         std::vector<int> set;
@@ -578,7 +585,7 @@ class Search {
         use(path);
         Path other = moved(path, l, known[k].set);
         converge(other, true);
-        if (other.score < path.score + kWindow) paths.push_back(std::move(other));
+        if (other.weighed < path.weighed + kWindow) paths.push_back(std::move(other));
       }
       std::stable_sort(paths.begin(), paths.end(),
                        [](const Path& x, const Path& y) { return x.score < y.score; });
@@ -680,6 +687,15 @@ class Search {
   }
 
  private:
+  double degree_of(const FieldTerm& term) const {
+    int degree = 0;
+    for (const int p : shooting_.basis()->powers(term.monomial)) degree += p;
+    return std::max(degree, 1);
+  }
+  void charge(Path& path, double misfit) const {
+    path.score = path.weighed = std::isfinite(misfit) ? misfit : kInfinity;
+    for (const FieldTerm& t : path.support) path.score += penalty(t), path.weighed += averaging_penalty(t);
+  }
   static bool by_change(const QuadraticModel::Move& a, const QuadraticModel::Move& b) {
     return a.change < b.change;
   }
@@ -961,7 +977,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   fine.use(paths.front());
   fit.misfit =
       fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum());
-  double total = 0;
+  double total = 0, least = kInfinity;
+  for (const Path& one : paths) least = std::min(least, one.weighed);
   for (Path& one : paths) {
     if (fit.misfit) {
       const double q = fine.free_continuity(one);
@@ -981,7 +998,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     m.last_slope = done.ends.back().slope;
     m.last_covariance = wider * done.ends.back().covariance;
     m.score = one.score;
-    m.weight = std::exp(-(one.score - paths.front().score) / o.temper);
+    m.weight = std::exp(-(one.weighed - least) / o.temper);
     total += m.weight;
     fit.members.push_back(std::move(m));
   }

@@ -21,8 +21,8 @@ struct TrajectoryOptions {
   /// Sets of terms beside the best that are refitted and averaged, a few moves (a term added,
   /// dropped or exchanged) away.
   int neighbours = 32;
-  /// A set whose score is δ worse weighs exp(-δ / temper). 2 would be the evidence; more measures
-  /// better where the terms are in doubt, because the sets that were not refitted are missing.
+  /// Sets are weighed by the evidence of the likelihood to the power 2 / temper. 2 would be the evidence itself; more
+  /// measures better where the terms are in doubt, because the sets that were not refitted are missing.
   double temper = 4;
   /// Only these terms, without a search, where given: each an equation and the powers of the
   /// variables.
