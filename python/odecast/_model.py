@@ -59,11 +59,11 @@ def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
 
     >>> import odecast
     >>> data = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002)
-    >>> model = odecast.fit(data, dropout=0, derivative="central4")
-    >>> print(model.equations())
-    dx/dt = 1.00 y z
-    dy/dt = 1.00 x - 1.00 y
-    dz/dt = 1.00 - 1.00 x y
+    >>> model = odecast.fit(data, dropout=0, derivative="central8", terms="select")
+    >>> print(model.equations().strip())
+    dx/dt = 1.0000 y z
+    dy/dt = 1.0000 x - 1.0000 y
+    dz/dt = -1.0000 x y + 1.0000
     """
     check("fit", _FIT, options)
     reading = {name: options.pop(name) for name in READING if name in options}
@@ -106,7 +106,7 @@ class Model:
 
     >>> import odecast
     >>> odecast.fit(odecast.simulate("SprottB", until=2))
-    <odecast.Model of x, y, z: 2000 rows, converged>
+    <odecast.Model of x, y, z: 100 rows, converged>
     """
 
     def __init__(self, core):

@@ -60,6 +60,6 @@ def test_pages(train, test, model, tmp_path):
     fc.report(tmp_path / "forecast.html", truth=test, system="SprottB", title="Held out")
     page = (tmp_path / "forecast.html").read_text()
     assert "Held out" in page and "model.forecast([-1, -1, -1], until=10, step=0.02, draws=100)" in page
-    assert "Truth" in page and "coverage" in page
+    assert "Against the truth" in page
     with pytest.raises(OSError, match="nowhere"):
         fc.report(tmp_path / "nowhere" / "page.html")
