@@ -19,7 +19,7 @@ struct EnsembleSetting {
   int n, times;
   double t0;
   std::vector<double> output_times;
-  std::shared_ptr<const InputSignal> inputs = {};  ///< in model units; null for an autonomous system
+  std::shared_ptr<const InputSignal> inputs = {};  ///< in model units; null where none is measured
 
   /// The field with its inputs as functions of time.
   VectorField driven(const VectorField& field) const;
