@@ -10,6 +10,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/observations/rows.hpp"
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
 #include "odecast/report/results.hpp"
@@ -40,15 +41,10 @@ std::vector<Phase> read_schedule(const Arguments& a) {
   return schedule;
 }
 
-ReadOptions columns(const Arguments& a, FitOptions* options) {
-  ReadOptions read = reading(a);
-  std::erase_if(read.inputs, [&](const std::string& name) {
-    const bool time = a.given("--time") ? name == a.text("--time")
-                                        : name == "t" || name == "time" || name == "T" || name == "Time";
-    if (time && options) options->time_name = name;
-    return time;
-  });
-  return read;
+/// Whether an input is the time column, which the reader takes as the time.
+bool is_time(const Arguments& a, const std::string& name) {
+  if (a.given("--time")) return name == a.text("--time");
+  return lower_case(name) == "t" || lower_case(name) == "time";
 }
 
 }  // namespace
@@ -70,7 +66,8 @@ FitOptions fit_options(const Arguments& a) {
   o.hold_inputs = a.text("--between") == "held";
   needs(a, {"--between"}, a.given("--inputs"), "--inputs");
   needs(a, {"--derivative", "--noise-factor", "--noise-order", "--gap"}, o.kind == ModelKind::flow, "--kind flow");
-  columns(a, &o);
+  for (const auto& name : a.words("--inputs"))
+    if (is_time(a, name)) o.time_name = name;
   o.degree = static_cast<int>(a.whole("--degree", 1, 20));
   o.hidden = a.text("--hidden") == "auto" ? 0 : static_cast<int>(a.whole("--hidden", 1, 100000));
   o.dropout = a.number("--dropout");
@@ -119,7 +116,11 @@ FitOptions fit_options(const Arguments& a) {
   return o;
 }
 
-ReadOptions fit_columns(const Arguments& a) { return columns(a, nullptr); }
+ReadOptions fit_columns(const Arguments& a) {
+  ReadOptions read = reading(a);
+  std::erase_if(read.inputs, [&](const std::string& name) { return is_time(a, name); });
+  return read;
+}
 
 nlohmann::ordered_json fit_json(const Fit& fit) {
   const auto& record = fit.model.training;

@@ -137,35 +137,27 @@ std::string trajectory_of(const Arguments& a, const Dataset& file, const Model& 
   return a.text("--trajectory");
 }
 
-/// The future of the model's measured inputs: of --drive, or of the file with the times or the truth where it has them.
+/// The future of the model's measured inputs: of --drive, or of the file with the times or the truth where it has these columns.
 std::optional<InputSignal> input_signal(const Arguments& a, const Model& model) {
   const int count = model.inputs.measured();
-  if (count == 0) return std::nullopt;
-  const std::vector<std::string> names(model.inputs.names.begin(), model.inputs.names.begin() + count);
-  for (const char* option : {"--drive", "--at", "--truth"}) {
-    if (!a.given(option)) continue;
-    ReadOptions read = reading(a);
-    read.inputs = names;
-    const auto take = [&] {
-      const Dataset file = read_observations(a.text(option), read);
-      const Trajectory& t = find_trajectory(file, trajectory_of(a, file, model));
-      return InputSignal{t.times, t.inputs};
-    };
-    if (std::string_view(option) == "--drive") {
-      read.variables = {names[0]};  // there may be no others
-      read.inputs.erase(read.inputs.begin());
-      const Dataset file = read_observations(a.text(option), read);
-      const Trajectory& t = find_trajectory(file, trajectory_of(a, file, model));
-      InputSignal signal{t.times, Matrix(t.rows(), count)};
-      signal.values.col(0) = t.states.col(0);
-      if (count > 1) signal.values.rightCols(count - 1) = t.inputs;
-      return signal;
+  for (const std::string option : {"--drive", "--at", "--truth"}) {
+    if (count == 0 || !a.given(option)) continue;
+    const Dataset file = read_observations(a.text(option), reading(a));
+    const Trajectory& t = find_trajectory(file, trajectory_of(a, file, model));
+    InputSignal signal{t.times, Matrix(t.rows(), count)};
+    int found = 0;
+    for (; found < count; ++found) {
+      const auto& name = model.inputs.names[static_cast<std::size_t>(found)];
+      const auto at = std::find(file.variables.begin(), file.variables.end(), name);
+      if (at == file.variables.end()) {
+        if (option == "--drive")
+          throw_data({a.text(option), "no column " + name, "a column for each input of the model",
+                      "Give a table with a time column and the inputs."});
+        break;
+      }
+      signal.values.col(found) = t.states.col(at - file.variables.begin());
     }
-    try {
-      return take();
-    } catch (const Error&) {
-      continue;  // no such columns: the forecast asks for --drive
-    }
+    if (found == count) return signal;
   }
   return std::nullopt;
 }

@@ -15,6 +15,9 @@ namespace {
 
 std::vector<double> to_list(const Vector& v) { return {v.begin(), v.end()}; }
 
+/// Of the times that a model's field or map is followed in.
+double unit_of_time(const Model& model) { return model.kind == ModelKind::map ? model.step : model.scaling.time; }
+
 /// Spectra of the draws of a model that stay bounded, in the user's unit of time.
 struct OfDraws {
   std::vector<Vector> exponents;
@@ -32,7 +35,7 @@ OfDraws of_draws(const Model& model, const Vector& start, const LyapunovOptions&
       [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(draws)); });
   OfDraws result{{}, draws};
   for (const LyapunovSpectrum& s : spectra)
-    if (s.status == SolveStatus::finished) result.exponents.push_back(s.exponents / (options.map ? model.step : model.scaling.time));
+    if (s.status == SolveStatus::finished) result.exponents.push_back(s.exponents / unit_of_time(model));
   return result;
 }
 
@@ -69,7 +72,7 @@ int run(const Arguments& a) {
   nlohmann::ordered_json json{{"of", name}};
   LyapunovSpectrum s;
   if (is_model) {  // follow it in the model's units
-    const double unit = options.map ? model->step : model->scaling.time;
+    const double unit = unit_of_time(*model);
     options.until /= unit;
     options.transient /= unit;
     options.interval /= unit;

@@ -20,7 +20,7 @@ struct EnsembleSetting {
   double t0;
   std::vector<double> output_times;
   bool continues;                                  ///< from where the data end
-  std::shared_ptr<const InputSignal> inputs = {};  ///< in model units; null for an autonomous system
+  std::shared_ptr<const InputSignal> inputs = {};  ///< in model units; null where none is measured
 
   /// The field with its inputs as functions of time.
   VectorField driven(const VectorField& field) const;

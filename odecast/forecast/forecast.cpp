@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
@@ -139,8 +140,8 @@ class WeightedQuantiles {
 
 /// The x with P(X + σ ε <= x) = p for draws X with weights and ε ~ N(0, 1): Newton's method on the smooth
 /// distribution function, bisection where it leaves the bracket.
-double noisy_quantile(double p, double sigma, const std::vector<double>& x, const std::vector<double>& weights,
-                      double low, double high, double guess) {
+double noisy_quantile(double p, double sigma, std::span<const double> x, std::span<const double> weights, double low,
+                      double high, double guess) {
   constexpr double kSqrtHalf = 0.70710678118654752, kDensity = 0.39894228040143268;
   for (int i = 0; i < 60; ++i) {
     double excess = 0, density = 0;  // Σ w (Φ(z) - p) and its derivative
@@ -197,8 +198,7 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
       const double sigma = (*s.options.noise)[i] / scale;
       double lower = (f.q_lower(at + 1, i) - offset) / scale, upper = (f.q_upper(at + 1, i) - offset) / scale;
       if (sigma > 0) {
-        const std::vector<double> now(x.begin() + static_cast<std::ptrdiff_t>(first), x.begin() + static_cast<std::ptrdiff_t>(first + size));
-        const std::vector<double> share(weights.begin() + static_cast<std::ptrdiff_t>(first), weights.begin() + static_cast<std::ptrdiff_t>(first + size));
+        const auto now = std::span<const double>(x).subspan(first, size), share = std::span<const double>(weights).subspan(first, size);
         const double reach = 9 * sigma, middle = (f.q_median(at + 1, i) - offset) / scale;
         double least = middle, most = middle;
         for (std::size_t k = 0; k < size; ++k)

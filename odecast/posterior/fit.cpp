@@ -105,9 +105,13 @@ struct Arguments {
   }
 };
 
+/// How many arguments the function has; known before any row is read.
+int argument_count(const ObservationSource& source, const FitOptions& o) {
+  return source.dimension() + static_cast<int>(source.inputs.size()) + (o.time_name.empty() ? 0 : 1);
+}
+
 Arguments arguments_of(const ObservationSource& source, const FitOptions& o) {
-  check(o.derivative, source.dimension());
-  const bool driven = !source.inputs.empty() || !o.time_name.empty();
+  const bool driven = argument_count(source, o) > source.dimension();
   Arguments a;
   a.source = driven ? with_inputs(source, !o.time_name.empty(), o.time_name) : source;
   a.summary = summarise(a.source);
@@ -248,7 +252,6 @@ ExactRows exact_rows(const Arguments& data, const Model& model, const FitOptions
     if (!t.states.allFinite()) overflow(source.name);
   const std::vector<Segment> parts = segments(scaled, options.gap);
   const Vector noise = observation_noise(options, parts, data.size());
-  summary.noise = noise.head(n).cwiseProduct(model.scaling.scale);
   const MonomialBasis& basis = result.factor.basis();
   const WeakRows rows = weak_rows(parts, basis, noise, n);
   result.regression =
@@ -279,20 +282,22 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   Fit result;
   Model& model = result.model;
   FitSummary& summary = result.summary;
-  observer("reading", 0);
-  const Arguments data = arguments_of(source, o);
-  model.network = checked_network(data.size(), source.dimension(), o);
+  const int arguments = argument_count(source, o);
+  model.network = checked_network(arguments, source.dimension(), o);
+  check(o.derivative, source.dimension());
   require(polynomial_kernel(model.network).has_value(), "--trainer", "exact with --layers",
           "adam or sgd for a general network",
           "The exact trainer is for polynomial kernels only.");
   const bool least_squares =
       o.dropout == 0 && polynomial_kernel(model.network)->units() >=
-                            monomial_count(data.size(), o.degree);
+                            monomial_count(arguments, o.degree);
   require(!o.select_terms || least_squares, "--terms",
           fmt::format("select with dropout {} and {} hidden units", o.dropout,
                       polynomial_kernel(model.network)->units()),
           "--dropout 0 and at least one hidden unit per monomial",
           "Dropout draws units, each of them many terms: give --dropout 0, or --terms all.");
+  observer("reading", 0);
+  const Arguments data = arguments_of(source, o);
   describe(model, source, data, o);
   o = with_derivative(given, data, model, summary, false, observer);
   ExactRows rows = exact_rows(data, model, o, summary, observer);
@@ -445,8 +450,9 @@ Fit fit(const Dataset& data, const FitOptions& given, const Observer& observer) 
   const auto begin = std::chrono::steady_clock::now();
   Fit result;
   Model& model = result.model;
+  model.network = checked_network(argument_count(source, o), data.dimension(), o);
+  check(o.derivative, data.dimension());
   const Arguments arguments = arguments_of(source, o);
-  model.network = checked_network(arguments.size(), data.dimension(), o);
   describe(model, source, arguments, o);
   require(o.derivative.method != DerivativeMethod::weak, "--derivative", "weak with --trainer adam or sgd",
           "a derivative at every row",

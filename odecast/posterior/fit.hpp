@@ -66,7 +66,6 @@ struct FitSummary {
   bool trusted = false;  ///< it is what was asked for
   double seconds = 0;    ///< of the fit alone, reading excluded
   std::string derivative;  ///< how derivatives were taken, and why where that was chosen
-  Vector noise;            ///< sd of the observation noise as given or estimated, user's units; empty where not needed
   int terms = 0;           ///< left by select_terms
   std::vector<ExactSummary::Minimum> minima;  ///< of the exact trainer
   std::vector<std::uint64_t> seeds;           ///< of its starts

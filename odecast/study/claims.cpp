@@ -135,7 +135,7 @@ std::string rounded(double value, double se) { return odecast::rounded(Estimate{
 
 std::string rounded(const Estimate& e) {
   if (!std::isfinite(e.value)) return "–";
-  if (!(e.se > 0)) return std::abs(e.value) >= 1000 ? fmt::format("{:.0f}", e.value) : fmt::format("{:.3g}", e.value);
+  if (!(e.se > 1e-12 * std::abs(e.value))) return std::abs(e.value) >= 1000 ? fmt::format("{:.0f}", e.value) : fmt::format("{:.3g}", e.value);
   const int digits = std::clamp(1 - static_cast<int>(std::floor(std::log10(e.se))), 0, 6);
   return fmt::format("{:.{}f} ± {:.{}f}", e.value, digits, e.se, digits);
 }

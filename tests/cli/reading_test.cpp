@@ -102,6 +102,38 @@ TEST_F(ReadingTest, ColumnsAreChosenForEveryVerb) {
   run_well({"score", "forecast.csv", "renamed.csv", "--time", "clock", "--variables", "x"});
 }
 
+TEST_F(ReadingTest, InputsOfAForecastComeFromTheFileThatHasThem) {
+  run_well({"simulate", "ForcedDuffing", "--until", "20", "-o", "driven.csv"});
+  run_well({"fit", "driven.csv", "--inputs", "F", "--degree", "3", "--dropout", "0", "--derivative", "central4", "-o", "m.json"});
+  const auto forecast = [&](const Words& more) {
+    Words words = {"forecast", "m.json", "--init", "1,0", "-o", "f.csv"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  run_well(forecast({"--at", "driven.csv"}));
+  const std::string by_times = read("f.csv");
+  std::string alone = "t,F\n";
+  for (const auto& row : csv_rows(read("driven.csv")))
+    if (row[0] != "t") alone += row[0] + "," + row[3] + "\n";
+  write("alone.csv", alone);
+  run_well(forecast({"--at", "driven.csv", "--drive", "alone.csv"}));
+  EXPECT_EQ(read("f.csv"), by_times);
+  const Result none = run(forecast({"--until", "2"}));
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(contains(none.err, "--drive")) << none.err;
+  const Result wrong = run(forecast({"--until", "2", "--drive", "train.csv"}));
+  EXPECT_EQ(wrong.code, 3);
+  EXPECT_TRUE(contains(wrong.err, "no column F")) << wrong.err;
+}
+
+// A degree out of range is found without a row being read: the file behind is broken in its second row.
+TEST_F(ReadingTest, OptionsAreCheckedBeforeTheRows) {
+  write("broken.csv", "t,x\n0,1\n1,word\n");
+  const Result result = run({"fit", "broken.csv", "--dropout", "2", "-o", "m.json"});
+  EXPECT_EQ(result.code, 2) << result.err;
+  EXPECT_TRUE(contains(result.err, "--dropout")) << result.err;
+}
+
 TEST_F(ReadingTest, InspectSaysWhatWasUnderstood) {
   write("odd.csv", "0;1,5\n0,5;2,25\n1;NA\n1,5;2\n2;1,5\n");
   const Result text = run_well({"inspect", "odd.csv", "--missing", "drop"});
