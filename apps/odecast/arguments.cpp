@@ -61,9 +61,10 @@ std::string usage_line(const Command& c) {
 }  // namespace
 
 std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known) {
-  const auto closest = std::min_element(known.begin(), known.end(), [&](auto& a, auto& b) {
-    return edit_distance(word, a) < edit_distance(word, b);
-  });
+  const auto cost = [&](const std::string& name) {  // of equally near ones the name that the word begins
+    return std::pair(edit_distance(word, name), !name.starts_with(word));
+  };
+  const auto closest = std::min_element(known.begin(), known.end(), [&](auto& a, auto& b) { return cost(a) < cost(b); });
   if (closest == known.end() || edit_distance(word, *closest) > std::max<std::size_t>(2, word.size() / 3))
     return std::nullopt;
   return *closest;
