@@ -109,11 +109,12 @@ Vector estimate_noise(const std::vector<Segment>& segments, int variables) {
     for (const Segment& s : segments)
       for (int i = 0; i + m < s.rows; ++i, ++count) {
         divided_difference_weights(s.times() + i, m + 1, w);
-        const Eigen::Map<const Eigen::RowVectorXd> weights(w, m + 1);
+        Eigen::Map<Eigen::RowVectorXd> weights(w, m + 1);
         // Scaled first: products of many small spacings overflow when squared.
-        const double largest = weights.cwiseAbs().maxCoeff();
-        const Eigen::RowVectorXd unit = (weights / largest).normalized();
-        differences.col(count) = (unit * s.states().middleRows(i, m + 1)).transpose();
+        weights /= weights.cwiseAbs().maxCoeff();
+        weights /= weights.norm();
+        differences.col(count).setZero();
+        for (int k = 0; k <= m; ++k) differences.col(count) += w[k] * s.states().row(i + k).transpose();
       }
     for (int j = 0; j < variables; ++j) {
       sizes.resize(static_cast<std::size_t>(count));

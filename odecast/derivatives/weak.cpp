@@ -239,7 +239,8 @@ Choice choose_fit(const std::vector<Segment>& segments, const std::vector<Placed
 void debiased_monomials(const MonomialBasis& basis, const double* y, const Vector& noise,
                         double* phi, Matrix* slopes) {
   const int n = basis.variables(), p = basis.degree();
-  Matrix H(n, p + 1);
+  thread_local Matrix H;  // asked for at every observation
+  H.resize(n, p + 1);
   for (int j = 0; j < n; ++j) {
     H(j, 0) = 1;
     if (p > 0) H(j, 1) = y[j];

@@ -3,11 +3,33 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace odecast {
 
+double term_price(const MonomialBasis& basis, int monomial) {
+  const auto& powers = basis.powers(monomial);
+  const int degree = std::accumulate(powers.begin(), powers.end(), 0);
+  return std::max(degree, 1) * std::log(basis.variables() + 1.0);
+}
+
 double term_penalty(int degree, int equations, double observations) {
   return std::log(observations * equations) + 2 * std::max(degree, 1) * std::log(equations + 1.0);
+}
+
+void leave_out(Estimate& e, Eigen::Index q) {
+  const double variance = e.covariance(q, q);
+  const Vector column = e.covariance.col(q) / variance;
+  e.x -= column * e.x[q];
+  e.covariance -= variance * column * column.transpose();
+  // Without row and column q.
+  const Eigen::Index size = e.x.size(), after = size - q - 1;
+  e.x.segment(q, after) = e.x.tail(after).eval();
+  e.x.conservativeResize(size - 1);
+  e.covariance.middleRows(q, after) = e.covariance.bottomRows(after).eval();
+  e.covariance.middleCols(q, after) = e.covariance.rightCols(after).eval();
+  e.covariance.conservativeResize(size - 1, size - 1);
+  e.terms.erase(e.terms.begin() + q);
 }
 
 int eliminate(Estimate& e, const std::vector<double>& penalty, int most) {
@@ -24,18 +46,7 @@ int eliminate(Estimate& e, const std::vector<double>& penalty, int most) {
       }
     }
     if (worst < 0) break;
-    const Vector column = e.covariance.col(worst) / e.covariance(worst, worst);
-    const double variance = e.covariance(worst, worst);
-    e.x -= column * e.x[worst];
-    e.covariance -= variance * column * column.transpose();
-    // Without row and column `worst`.
-    const Eigen::Index size = e.x.size(), after = size - worst - 1;
-    e.x.segment(worst, after) = e.x.tail(after).eval();
-    e.x.conservativeResize(size - 1);
-    e.covariance.middleRows(worst, after) = e.covariance.bottomRows(after).eval();
-    e.covariance.middleCols(worst, after) = e.covariance.rightCols(after).eval();
-    e.covariance.conservativeResize(size - 1, size - 1);
-    e.terms.erase(e.terms.begin() + worst);
+    leave_out(e, worst);
     ++gone;
   }
   return gone;

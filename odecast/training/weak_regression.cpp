@@ -30,17 +30,22 @@ std::vector<Range> ranges(const WeakRows& rows) {
   return all;
 }
 
-/// J_i of every observation of a segment, n equations × all variables each; empty for coefficients that are 0.
-Matrix jacobians(const WeakRows& rows, std::size_t segment, const MonomialBasis& basis,
-                 const Matrix& coefficients) {
-  if (coefficients.isZero(0)) return {};
-  const Matrix& states = rows.states[segment];
-  const int n = rows.dimension(), variables = basis.variables();
-  Matrix J(states.rows() * n, variables), slopes(basis.size(), variables);
+/// J_i of every observation of a segment, n equations × all variables each; empty for coefficients that are 0. Where `monomials` is
+/// given, φ̃ of every observation into its first columns.
+Matrix jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& noise, const Matrix& coefficients,
+                 Matrix* monomials = nullptr) {
+  if (coefficients.isZero(0) && monomials == nullptr) return {};
+  const auto n = coefficients.rows();
+  const int variables = basis.variables();
+  std::vector<std::pair<Eigen::Index, Eigen::Index>> terms;
+  for (Eigen::Index o = 0; o < n; ++o)
+    for (Eigen::Index m = 0; m < coefficients.cols(); ++m)
+      if (coefficients(o, m) != 0) terms.emplace_back(o, m);
+  Matrix J = Matrix::Zero(states.rows() * n, variables), slopes(basis.size(), variables);
   Vector phi(basis.size());
   for (Eigen::Index i = 0; i < states.rows(); ++i) {
-    debiased_monomials(basis, states.row(i).data(), rows.noise, phi.data(), &slopes);
-    J.middleRows(i * n, n).noalias() = coefficients * slopes;
+    debiased_monomials(basis, states.row(i).data(), noise, monomials ? monomials->row(i).data() : phi.data(), &slopes);
+    for (const auto& [o, m] : terms) J.row(i * n + o) += coefficients(o, m) * slopes.row(m);
   }
   return J;
 }
@@ -79,33 +84,39 @@ Eigen::Index overlap(const WeakRows& rows, const Range& range) {
 
 /// The covariance of all equations of a segment: entry (k n + o, l n + p).
 BandedCholesky joint_covariance(const WeakRows& rows, const Range& range, const Matrix& J) {
-  const int n = rows.dimension();
+  const int n = rows.dimension(), square = n * n;
   const Vector S = rows.noise.cwiseAbs2();
   BandedCholesky C((range.last - range.first) * n, overlap(rows, range) * n + n - 1);
-  Matrix JS, JSJ;
-  if (J.size() > 0) {
-    JS = J * S.asDiagonal();
-    JSJ.resize(J.rows(), n);
-    for (Eigen::Index i = 0; i < J.rows(); i += n)
-      JSJ.middleRows(i, n).noalias() = JS.middleRows(i, n) * J.middleRows(i, n).transpose();
-  }
+  // J S Jᵀ, (J S)ᵀ and J S of every observation, a row each.
+  const Eigen::Index count = J.rows() / n;
+  Matrix terms(3 * count, square);
+  for (Eigen::Index i = 0; i < count; ++i)
+    for (int o = 0; o < n; ++o)
+      for (int p = 0; p < n; ++p) {
+        const double *a = &J(i * n + o, 0), *b = &J(i * n + p, 0);
+        double sum = 0;
+        for (Eigen::Index j = 0; j < S.size(); ++j) sum += a[j] * b[j] * S[j];
+        terms(3 * i, o * n + p) = sum;
+        terms(3 * i + 1, p * n + o) = terms(3 * i + 2, o * n + p) = a[p] * S[p];
+      }
   Matrix block(n, n);
+  Eigen::Map<Eigen::RowVectorXd> flat(block.data(), square);
+  Eigen::RowVectorXd weights;
   for_each_pair(rows, range, [&](Eigen::Index k, Eigen::Index l, int first, int last) {
     const auto &a = rows.functionals[static_cast<std::size_t>(k)],
                &b = rows.functionals[static_cast<std::size_t>(l)];
-    block.setZero();
     double ss = 0;
+    weights.resize(3 * (last - first));
     for (int i = first; i < last; ++i) {
       const double sk = a.rule.slope[static_cast<std::size_t>(i - a.first)],
                    vk = a.rule.value[static_cast<std::size_t>(i - a.first)],
                    sl = b.rule.slope[static_cast<std::size_t>(i - b.first)],
                    vl = b.rule.value[static_cast<std::size_t>(i - b.first)];
       ss += sk * sl;
-      if (J.size() > 0)
-        block.noalias() += vk * vl * JSJ.middleRows(i * n, n) -
-                           sk * vl * JS.block(i * n, 0, n, n).transpose() -
-                           vk * sl * JS.block(i * n, 0, n, n);
+      weights.segment<3>(3 * (i - first)) << vk * vl, -sk * vl, -vk * sl;
     }
+    block.setZero();
+    if (count > 0) flat.noalias() += weights * terms.middleRows(3 * first, 3 * (last - first));
     block.diagonal() += ss * S.head(n);
     if (k == l) block.diagonal() += rows.truncation.row(k).cwiseAbs2().transpose();
     for (int o = 0; o < n; ++o)
@@ -154,26 +165,129 @@ Eigen::MatrixXd triangle_of(const Eigen::MatrixXd& above, const Matrix& below) {
   return stacked.topRows(below.cols()).triangularView<Eigen::Upper>();
 }
 
+}  // namespace
+
+struct WeakLinearisation::Part {
+  Range range;
+  std::size_t segment;
+  Matrix features, targets;  // rows × monomials, rows × equations
+  Matrix J;                  // empty: 0
+  BandedCholesky root;       // of the covariance
+};
+
+WeakLinearisation::~WeakLinearisation() = default;
+
+WeakLinearisation::WeakLinearisation(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients,
+                                     const WeakPath& path)
+    : rows_(rows), basis_(basis) {
+  const int n = rows.dimension(), F = basis.size();
+  const bool observed = path.states.empty();
+  for (const Range& range : ranges(rows)) {
+    const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
+    const Matrix& y = rows.states[segment];
+    const Eigen::Index count = range.last - range.first;
+    const Matrix& u = observed ? y : path.states[segment];
+    Matrix at(observed ? 0 : y.rows(), F + n);  // [φ̃(û_i) | J_i (y_i - û_i)]
+    Matrix J = jacobians(basis, u, observed ? rows.noise : path.noise, coefficients, observed ? nullptr : &at);
+    Matrix features = rows.integrals.middleRows(range.first, count),
+           targets = rows.increments.middleRows(range.first, count);
+    if (!observed) {
+      for (Eigen::Index i = 0; i < y.rows(); ++i)
+        for (int o = 0; o < n; ++o) at(i, F + o) = J.row(i * n + o).dot(y.row(i) - u.row(i));
+      for (Eigen::Index k = 0; k < count; ++k) {
+        const auto& f = rows.functionals[static_cast<std::size_t>(range.first + k)];
+        const auto length = static_cast<Eigen::Index>(f.rule.value.size());
+        const Eigen::Map<const Eigen::RowVectorXd> v(f.rule.value.data(), length);
+        const Eigen::RowVectorXd sums = v * at.middleRows(f.first, length);
+        features.row(k) = sums.head(F);
+        targets.row(k) -= sums.tail(n);
+      }
+    }
+    BandedCholesky root = factored(joint_covariance(rows, range, J));
+    parts_.push_back({range, segment, std::move(features), std::move(targets), std::move(J), std::move(root)});
+  }
+}
+
+std::vector<Matrix> WeakLinearisation::whitened() const {
+  const int n = rows_.dimension(), F = basis_.size();
+  std::vector<Matrix> all;
+  for (const Part& part : parts_) {
+    Matrix A = Matrix::Zero(part.root.size(), n * F + 1);
+    for (Eigen::Index k = 0; k < part.features.rows(); ++k)
+      for (int o = 0; o < n; ++o) {
+        A.row(k * n + o).segment(o * F, F) = part.features.row(k);
+        A(k * n + o, n * F) = part.targets(k, o);
+      }
+    part.root.solve_lower(A);
+    all.push_back(std::move(A));
+  }
+  return all;
+}
+
+EvidenceProblem WeakLinearisation::problem() const {
+  const int n = rows_.dimension(), F = basis_.size();
+  EvidenceProblem p;
+  p.least_variance = 1;
+  double constant = 0;
+  Vector square = Vector::Zero(F);
+  for (const Matrix& A : whitened()) {
+    p.triangle = triangle_of(p.triangle, A);
+    p.rows += static_cast<double>(A.rows());
+  }
+  for (const Part& part : parts_) {
+    for (Eigen::Index i = 0; i < part.root.size(); ++i) p.log_determinant += 2 * std::log(part.root.at(i, i));
+    square += part.features.colwise().squaredNorm().transpose();
+    constant += part.features.col(0).squaredNorm();
+  }
+  for (int q = 0; q < n * F; ++q) {
+    const double size = std::sqrt(square[q % F] / constant);
+    p.group.push_back(q / F);
+    p.size.push_back(size > 0 ? size : 1);
+    p.price.push_back(term_price(basis_, q % F));
+  }
+  return p;
+}
+
+WeakPath WeakLinearisation::path(const Matrix& coefficients) const {
+  const int n = rows_.dimension();
+  WeakPath path{rows_.states, {}};
+  for (const Part& part : parts_) {
+    Matrix pull = part.targets - part.features * coefficients.transpose();
+    part.root.solve(Eigen::Map<Matrix>(pull.data(), pull.size(), 1));
+    Matrix& u = path.states[part.segment];
+    const auto all = u.cols();
+    const Vector S = rows_.noise.cwiseAbs2();
+    for (Eigen::Index k = 0; k < pull.rows(); ++k) {
+      const auto& f = rows_.functionals[static_cast<std::size_t>(part.range.first + k)];
+      for (int i = f.first; i < f.last(); ++i) {
+        const double s = f.rule.slope[static_cast<std::size_t>(i - f.first)],
+                     v = f.rule.value[static_cast<std::size_t>(i - f.first)];
+        // ε̂_i = S Σ_k (s_ki - v_ki J_i)ᵀ (V⁻¹ r)_k
+        for (Eigen::Index j = 0; j < all; ++j) {
+          double sum = j < n ? s * pull(k, j) : 0;
+          for (int o = 0; part.J.size() > 0 && o < n; ++o) sum -= v * part.J(i * n + o, j) * pull(k, o);
+          u(i, j) -= S[j] * sum;
+        }
+      }
+    }
+  }
+  Vector removed = Vector::Zero(rows_.noise.size());
+  double count = 0;
+  for (std::size_t s = 0; s < path.states.size(); ++s) {
+    removed += (path.states[s] - rows_.states[s]).colwise().squaredNorm().transpose();
+    count += static_cast<double>(path.states[s].rows());
+  }
+  path.noise = (rows_.noise.cwiseAbs2() - removed / count).cwiseMax(0).cwiseSqrt();
+  return path;
+}
+
+namespace {
+
 /// The triangular factor of the whitened [A | d] of all segments; unknown o F + m is the coefficient of φ_m in
 /// equation o.
 Eigen::MatrixXd joint_triangle(const WeakRows& rows, const MonomialBasis& basis,
                                const Matrix& coefficients) {
-  const int n = rows.dimension(), F = basis.size();
-  Eigen::MatrixXd triangle;
-  for (const Range& range : ranges(rows)) {
-    const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
-    const BandedCholesky L = factored(
-        joint_covariance(rows, range, jacobians(rows, segment, basis, coefficients)));
-    Matrix A = Matrix::Zero(L.size(), n * F + 1);
-    for (Eigen::Index k = range.first; k < range.last; ++k)
-      for (int o = 0; o < n; ++o) {
-        A.row((k - range.first) * n + o).segment(o * F, F) = rows.integrals.row(k);
-        A((k - range.first) * n + o, n * F) = rows.increments(k, o);
-      }
-    L.solve_lower(A);
-    triangle = triangle_of(triangle, A);
-  }
-  return triangle;
+  return WeakLinearisation(rows, basis, coefficients, {}).problem().triangle;
 }
 
 /// Least squares for the terms named, from the triangle of [A | d]; the misfit, χ² per degree of freedom.
@@ -230,12 +344,79 @@ int best_addition(const Eigen::MatrixXd& triangle, const Estimate& e, double mis
 
 }  // namespace
 
+namespace {
+
+Matrix coefficients_of(const Estimate& e, int n, int F) {
+  Matrix C = Matrix::Zero(n, F);
+  for (std::size_t q = 0; q < e.terms.size(); ++q)
+    C(e.terms[q] / F, e.terms[q] % F) = e.x[static_cast<Eigen::Index>(q)];
+  return C;
+}
+
+/// The unknowns of all monomials up to a degree.
+std::vector<int> terms_up_to(const MonomialBasis& basis, int n, int degree) {
+  std::vector<int> terms;
+  const auto count = static_cast<int>(monomial_count(basis.variables(), std::min(degree, basis.degree())));
+  for (int o = 0; o < n; ++o)
+    for (int m = 0; m < count; ++m) terms.push_back(o * basis.size() + m);
+  return terms;
+}
+
+void check_rows(const WeakRows& rows, int monomials, const std::string& source) {
+  if (rows.rows() < monomials)
+    throw_data({source, fmt::format("room for {} test functions", rows.rows()),
+                fmt::format("at least {}, one for each monomial", monomials),
+                fmt::format("Give longer trajectories (at least {} rows each) or choose a lower --degree.",
+                            kWeakRows)});
+}
+
+}  // namespace
+
+WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, const WeakPosteriorOptions& options,
+                             const std::string& source, const Observer& observer) {
+  const int n = rows.dimension(), F = basis.size();
+  const std::vector<int> candidates = options.terms.empty() ? terms_up_to(basis, n, options.degree) : options.terms,
+                         low = terms_up_to(basis, n, std::min(options.degree, 2));
+  const bool select = options.select && options.terms.empty();
+  check_rows(rows, static_cast<int>(candidates.size()) / n, source);
+  constexpr int most = 10;
+  WeakPosterior result;
+  Matrix C = Matrix::Zero(n, F);
+  WeakPath path;
+  for (int round = 0; round < most; ++round) {
+    observer("weighting rows", static_cast<double>(round) / most);
+    const WeakLinearisation around(rows, basis, C, path);
+    const EvidenceProblem problem = around.problem();
+    const std::vector<int> before = std::move(result.fit.posterior.terms);
+    // Terms up to degree 2 first: from all of a high degree the first coefficients are too far off.
+    result.fit = !select     ? evidence_fit(problem, candidates)
+                 : round < 1 ? evidence_fit(problem, low)
+                             : evidence_search(problem, round < 3 ? low : before, candidates);
+    const Estimate& now = result.fit.posterior;
+    const Matrix next = coefficients_of(now, n, F);
+    bool close = now.terms == before;
+    for (std::size_t q = 0; close && q < now.terms.size(); ++q) {
+      const int o = now.terms[q] / F, m = now.terms[q] % F;
+      const auto at = static_cast<Eigen::Index>(q);
+      close = std::abs(next(o, m) - C(o, m)) <= 0.2 * std::sqrt(now.covariance(at, at));
+    }
+    C = next;
+    result.rounds = round + 1;
+    result.settled = close && !path.states.empty();
+    if (result.settled) break;
+    if (round > 0) path = around.path(C);
+  }
+  result.path = std::move(path);
+  result.coefficients = C;
+  return result;
+}
+
 RowFactor weak_factor(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients) {
   RowFactor factor(basis.variables(), basis.degree(), rows.dimension());
   for (const Range& range : ranges(rows)) {
     const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
     const BandedCholesky L =
-        factored(mean_covariance(rows, range, jacobians(rows, segment, basis, coefficients)));
+        factored(mean_covariance(rows, range, jacobians(basis, rows.states[segment], rows.noise, coefficients)));
     Matrix features = rows.integrals.middleRows(range.first, L.size());
     Matrix targets = rows.increments.middleRows(range.first, L.size());
     L.solve_lower(features);
@@ -252,11 +433,7 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
   WeakRegression result;
   result.coefficients = result.sd = Matrix::Zero(n, F);
   result.joint = P <= kMostJointUnknowns;
-  if (rows.rows() < F)
-    throw_data({source, fmt::format("room for {} test functions", rows.rows()),
-                fmt::format("at least {}, one for each monomial", F),
-                fmt::format("Give longer trajectories (at least {} rows each) or choose a lower --degree.",
-                            kWeakRows)});
+  check_rows(rows, F, source);
   if (options.select && !result.joint)
     throw_usage({"option --terms", fmt::format("select with {} coefficients", P),
                  fmt::format("at most {} coefficients", kMostJointUnknowns),

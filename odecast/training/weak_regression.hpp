@@ -2,6 +2,7 @@
 
 #include "odecast/core/observer.hpp"
 #include "odecast/derivatives/weak.hpp"
+#include "odecast/training/evidence.hpp"
 #include "odecast/training/factor.hpp"
 
 namespace odecast {
@@ -41,6 +42,60 @@ inline constexpr int kMostJointUnknowns = 600;
 WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
                                const WeakRegressionOptions& options, const std::string& source,
                                const Observer& observer);
+
+/// States along the observations, segment by segment; empty: the observations themselves.
+struct WeakPath {
+  std::vector<Matrix> states = {};
+  Vector noise = {};  ///< sd of what noise is left in them, per variable
+};
+
+/// The integral form as a linear problem for the coefficients around a path û, all equations together.
+///
+/// Maximum likelihood for path u and coefficients C together minimises Σ_i |y_i - u_i|²/σ² under Σ_i s_ki u_i - v_ki C φ(u_i) = 0. To first
+/// order around û and C_0 (J_i from C_0 at û_i) u drops out, and leaves generalised least squares with the covariance V above for
+///   Σ_i s_ki y_i - v_ki J_i (y_i - û_i) ≈ C Σ_i v_ki φ̃(û_i).
+/// The next path is y less the noise that the residuals r imply, ε̂_i = Σ_k S (s_ki - v_ki J_i)ᵀ (V⁻¹ r)_k. Noise that no test function
+/// sees stays in û, with the variance σ² - ⟨ε̂²⟩ that φ̃ is corrected for. The first path is y itself: there the noise of the regressors pulls coefficients towards zero, which a round or two along the
+/// path takes away (Gauss–Newton for errors in variables: Fuller, Measurement Error Models, 1987, §3.2).
+class WeakLinearisation {
+ public:
+  /// Keeps references to rows and basis.
+  WeakLinearisation(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients, const WeakPath& path);
+  ~WeakLinearisation();
+
+  /// The whitened rows; unknown o F + m is the coefficient of φ_m in equation o. Equations are the groups; the size of a
+  /// term is the root mean square of its column over that of the constant's.
+  EvidenceProblem problem() const;
+  /// These rows themselves, [A | d] of each segment, n for each test function.
+  std::vector<Matrix> whitened() const;
+  /// The states that these coefficients make of the observations.
+  WeakPath path(const Matrix& coefficients) const;
+
+ private:
+  struct Part;
+  const WeakRows& rows_;
+  const MonomialBasis& basis_;
+  std::vector<Part> parts_;
+};
+
+/// The posterior of the coefficients by rounds of WeakLinearisation, each with the set of terms that the evidence chooses.
+struct WeakPosterior {
+  EvidenceFit fit;
+  Matrix coefficients;  ///< its mean, variables × monomials
+  WeakPath path;  ///< that the last round was linearised around
+  int rounds = 0;
+  bool settled = false;  ///< the last round changed no term, and coefficients by less than a fifth of their sd
+};
+
+struct WeakPosteriorOptions {
+  int degree = 2;              ///< candidates are the monomials of the basis up to it
+  bool select = true;          ///< those that the evidence chooses, or all
+  std::vector<int> terms = {}; ///< these unknowns and no others, where given
+};
+
+/// Throws Error (data) when there are fewer rows than candidates in an equation.
+WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, const WeakPosteriorOptions& options,
+                             const std::string& source, const Observer& observer);
 
 /// The factor of [Ψ | Δ] for networks, whose equations share their rows: whitened with the mean over the equations of the
 /// covariances above, each in units of its own σ², at the given coefficients.
