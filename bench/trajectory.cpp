@@ -1,6 +1,6 @@
 // What the trajectory posterior measures to, one row per claim: fresh noise draws each time, with
-// their seeds in the output. odecast_trajectory [--draws N] [--seed S] [ROW …]; without a row, all
-// of them.
+// their seeds in the output. odecast_trajectory [--draws N] [--seed S] [--regression | --bootstrap] [ROW …]; without
+// a row, all of them. The last two say the same of those posteriors.
 
 #include <fmt/format.h>
 
@@ -28,6 +28,9 @@ struct Settings {
   int draws = 10;
   std::uint64_t seed = 1;
 };
+
+/// Which posterior the rows are about.
+PosteriorKind posterior_kind = PosteriorKind::trajectory;
 
 using Terms = std::vector<TrajectoryOptions::KnownTerm>;
 
@@ -96,8 +99,10 @@ Outcome judge(const Model& model, const Truth& truth) {
   Outcome o;
   o.exact_support = true;
   Model best = model;  // the most probable set alone
-  best.trajectory->members.resize(1);
-  best.trajectory->members[0].weight = 1;
+  if (posterior_kind != PosteriorKind::bootstrap) {
+    best.polynomial->sets.resize(1);
+    best.polynomial->sets[0].weight = 1;
+  }
   const auto found = equations(best);
   double off = 0, size = 0;
   std::size_t matched = 0, there = 0;
@@ -138,7 +143,9 @@ struct Fitted {
 Fitted fit_one(const Dataset& data, const Truth& truth, int degree, bool known_terms = false,
                bool robust = false) {
   FitOptions options;
-  options.posterior = PosteriorKind::trajectory;
+  options.posterior = posterior_kind;
+  options.derivative.method = DerivativeMethod::weak;
+  options.select_terms = true;
   options.degree = degree;
   if (known_terms) options.trajectory.terms = truth.terms;
   options.trajectory.robust = robust;
@@ -314,10 +321,13 @@ void calibration_row(const Settings& s, double T, double noise) {
       all.push_back(f.outcome.z[c]);
     }
     // Squared distance of the last state in its own covariance: chi-square with 3 degrees.
-    const Moments last = trajectory_posterior(f.model).last_state();
-    const Vector off =
-        f.model.scaling.to_model(clean.trajectories[0].states.bottomRows(1).transpose()) -
-        last.mean;
+    const Vector truth_last = clean.trajectories[0].states.bottomRows(1).transpose();
+    if (posterior_kind != PosteriorKind::trajectory) {
+      mahalanobis.push_back((f.model.last_state - truth_last).cwiseQuotient(*f.model.last_state_sd).squaredNorm());
+      continue;
+    }
+    const Moments last = polynomial_posterior(f.model).last_state();
+    const Vector off = f.model.scaling.to_model(truth_last) - last.mean;
     mahalanobis.push_back(off.dot(Eigen::LDLT<Eigen::MatrixXd>(last.covariance).solve(off)));
   }
   double low = 1e9, high = 0;
@@ -430,6 +440,10 @@ int run(int argc, char** argv) {
       s.draws = std::max(2, std::atoi(argv[++i]));
     else if (word == "--seed" && i + 1 < argc)
       s.seed = static_cast<std::uint64_t>(std::atoll(argv[++i]));
+    else if (word == "--regression")
+      posterior_kind = PosteriorKind::regression;
+    else if (word == "--bootstrap")
+      posterior_kind = PosteriorKind::bootstrap;
     else
       wanted.push_back(word);
   }

@@ -51,16 +51,28 @@ bool is_time(const Arguments& a, const std::string& name) {
 
 FitOptions fit_options(const Arguments& a) {
   FitOptions o;
-  o.posterior = a.text("--posterior") == "trajectory" ? PosteriorKind::trajectory : PosteriorKind::dropout;
-  const bool trajectory = o.posterior == PosteriorKind::trajectory;
+  const std::string posterior = a.text("--posterior");
+  o.posterior = posterior == "trajectory"   ? PosteriorKind::trajectory
+                : posterior == "regression" ? PosteriorKind::regression
+                : posterior == "bootstrap"  ? PosteriorKind::bootstrap
+                : posterior == "ensemble"   ? PosteriorKind::ensemble
+                                            : PosteriorKind::dropout;
+  const bool trajectory = o.posterior == PosteriorKind::trajectory, dropout = o.posterior == PosteriorKind::dropout,
+             ensemble = o.posterior == PosteriorKind::ensemble, network = dropout || ensemble;
   needs(a, {"--robust"}, trajectory, "--posterior trajectory");
-  needs(a, {"--hidden", "--dropout", "--rescale", "--scale", "--derivative", "--noise-factor", "--noise-order",
-            "--layers", "--activation", "--trainer", "--starts", "--max-iterations", "--batches", "--schedule",
-            "--noise-samples", "--masks", "--mask-per", "--gap", "--terms"},
-        !trajectory, "--posterior dropout");
+  needs(a, {"--scale", "--derivative", "--noise-factor", "--noise-order", "--gap"}, !trajectory,
+        "another --posterior than trajectory");
+  needs(a, {"--terms"}, !trajectory && !ensemble, "--posterior dropout, regression or bootstrap");
+  needs(a, {"--hidden", "--layers", "--activation", "--trainer", "--batches", "--schedule", "--noise-samples"}, network,
+        "--posterior dropout or ensemble");
+  needs(a, {"--dropout", "--rescale", "--starts", "--max-iterations", "--masks", "--mask-per"}, dropout, "--posterior dropout");
+  needs(a, {"--replicates"}, o.posterior == PosteriorKind::bootstrap, "--posterior bootstrap");
+  needs(a, {"--members"}, ensemble, "--posterior ensemble");
+  o.replicates = static_cast<int>(a.whole("--replicates", 2, 100'000));
+  o.members = static_cast<int>(a.whole("--members", 2, 1000));
   o.trajectory.robust = a.given("--robust");
   if (a.text("--missing") == "keep" && !trajectory)
-    throw_usage({"option --missing", "keep with --posterior dropout", "--posterior trajectory",
+    throw_usage({"option --missing", "keep with --posterior " + posterior, "--posterior trajectory",
                  "Derivatives need whole rows: use --missing drop."});
   o.kind = a.text("--kind") == "map" ? ModelKind::map : ModelKind::flow;
   o.hold_inputs = a.text("--between") == "held";
@@ -68,7 +80,11 @@ FitOptions fit_options(const Arguments& a) {
   needs(a, {"--derivative", "--noise-factor", "--noise-order", "--gap"}, o.kind == ModelKind::flow, "--kind flow");
   for (const auto& name : a.words("--inputs"))
     if (is_time(a, name)) o.time_name = name;
-  o.degree = static_cast<int>(a.whole("--degree", 1, 20));
+  const bool automatic = a.text("--degree") == "auto";
+  if (automatic && (network || trajectory))
+    throw_usage({"option --degree", "auto with --posterior " + posterior, "--posterior regression or bootstrap",
+                 "Degrees are compared by the evidence: have regression choose one, then give it here."});
+  o.degree = automatic ? kAutomaticDegree : static_cast<int>(a.whole("--degree", 1, 20));
   o.hidden = a.text("--hidden") == "auto" ? 0 : static_cast<int>(a.whole("--hidden", 1, 100000));
   o.dropout = a.number("--dropout");
   o.rescale = a.given("--rescale");
@@ -80,7 +96,9 @@ FitOptions fit_options(const Arguments& a) {
     o.layers.push_back(static_cast<int>(units));
   }
   o.activation = *activation_from_name(a.text("--activation"));
-  o.derivative.method = *derivative_from_name(a.text("--derivative"));
+  // Rows with a posterior of their own are integrals unless told otherwise: their errors are known.
+  o.derivative.method = network || a.given("--derivative") ? *derivative_from_name(a.text("--derivative"))
+                                                           : DerivativeMethod::weak;
   o.derivative.forward.noise_factor = a.number("--noise-factor");
   o.derivative.forward.noise_order = a.number("--noise-order");
   if (a.given("--noise")) {
@@ -88,7 +106,7 @@ FitOptions fit_options(const Arguments& a) {
     o.trajectory.noise = o.derivative.noise;
   }
   if (a.given("--gap")) o.derivative.gap = a.number("--gap");
-  o.select_terms = a.text("--terms") == "select";
+  o.select_terms = network || a.given("--terms") ? a.text("--terms") == "select" : !trajectory;
   o.trainer = a.text("--trainer") == "exact" ? Trainer::exact
               : a.text("--trainer") == "adam" ? Trainer::adam
               : a.text("--trainer") == "sgd"  ? Trainer::sgd
@@ -142,13 +160,17 @@ nlohmann::ordered_json fit_json(const Fit& fit) {
       j["minima"].push_back({{"objective", m.objective}, {"starts", m.count}});
     j["seeds"] = fit.summary.seeds;
   }
+  if (fit.summary.log_evidence) j["log_evidence"] = *fit.summary.log_evidence;
+  for (const DegreeTrial& t : fit.summary.degrees)
+    j["degrees"].push_back({{"degree", t.degree}, {"terms", t.terms}, {"log_evidence", t.log_evidence}, {"log_prior", t.log_prior}});
+  if (fit.summary.terms > 0) j["terms"] = fit.summary.terms;
   if (const auto& part = fit.model.trajectory) {
     j["noise"] = std::vector<double>(fit.model.noise.begin(), fit.model.noise.end());
     j["noise_ratio"] = part->noise_ratio;
     j["autocorrelation"] = part->autocorrelation;
     j["continuity"] = part->continuity;
     j["misfit"] = part->misfit;
-    j["sets"] = part->members.size();
+    j["sets"] = fit.model.polynomial->sets.size();
   }
   return j;
 }
@@ -183,9 +205,9 @@ int run(const Arguments& a) {
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
       return std::filesystem::is_regular_file(path, ignored);
     });
-    if (trains_exactly(options) && again) {
+    if (fits_source(options) && again) {
       const ObservationSource source = source_of_files(inputs, read);
-      result = fit_exact(source, options, observer);
+      result = fit_source(source, options, observer);
       table = *source.table;
     } else {
       result = fit(data.emplace(read_observations(inputs, read, &table)), options, observer);
@@ -220,13 +242,21 @@ int run(const Arguments& a) {
                          options.kind == ModelKind::map ? "map" : "field"));
       say(a, format_equations(result.model, EquationFormat::text));
     }
-    if (const auto& part = result.model.trajectory) {
+    if (!summary.degrees.empty()) {
+      say(a, "Degree  terms  log evidence  log prior");
+      for (const DegreeTrial& t : summary.degrees)
+        say(a, fmt::format("{:6}  {:5}  {:12.2f}  {:9.2f}", t.degree, t.terms, t.log_evidence, t.log_prior));
+    }
+    if (summary.log_evidence) say(a, fmt::format("Log evidence {:.7g}.", *summary.log_evidence));
+    if (result.model.polynomial) {
       std::string noise;
-      for (int i = 0; i < result.model.dimension(); ++i)
+      for (int i = 0; i < result.model.noise.size(); ++i)
         noise += fmt::format("{}{} {:.3g}", i ? ", " : "", result.model.variables[static_cast<std::size_t>(i)],
                              result.model.noise[i]);
-      say(a, fmt::format("Standard deviation of the noise: {} ({:.2f} times the smoother's).", noise, part->noise_ratio));
-      say(a, "\nMean field, with the standard deviation of the posterior:");
+      if (const auto& part = result.model.trajectory) noise += fmt::format(" ({:.2f} times the smoother's)", part->noise_ratio);
+      if (!noise.empty()) say(a, "Standard deviation of the noise: " + noise + ".");
+      say(a, fmt::format("\nMean {}, with the standard deviation of the posterior:",
+                         options.kind == ModelKind::map ? "map" : "field"));
       say(a, format_equations(result.model, EquationFormat::text));
     }
     if (!result.model.last_trajectory.empty())
@@ -244,19 +274,21 @@ int run(const Arguments& a) {
 Command fit_command() {
   const auto& t = kDefaults.training;
   std::vector<Option> options = {
-      {"--posterior", "WHAT", "dropout: the paper's masks; trajectory: the likelihood of the\nobservations, sparse equations, spread from the data", "dropout", 0, {"dropout", "trajectory"}},
+      {"--posterior", "WHAT", "where the spread comes from. dropout: the paper's masks;\ntrajectory: the likelihood of the observations, sparse\nequations; regression: Bayesian regression on integrals of the\ndata, sparse equations, in milliseconds; bootstrap: the same\nintegrals drawn again in blocks; ensemble: networks trained\nfrom different seeds", "dropout", 0, {"dropout", "trajectory", "regression", "bootstrap", "ensemble"}},
+      {"--replicates", "N", "of the bootstrap: how often the rows are drawn again", fmt::format("{}", kDefaults.replicates)},
+      {"--members", "N", "networks of the ensemble", fmt::format("{}", kDefaults.members)},
       {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
       {"--kind", "WHAT", "flow: learn du/dt; map: learn the next row from each, in discrete\ntime", "flow", 0, {"flow", "map"}},
       {"--between", "HOW", "inputs between rows: linear, or held until the next row", "linear", 0, {"linear", "held"}},
-      {"--degree", "P", "degree of the polynomial kernel, or of the candidate terms", fmt::format("{}", kDefaults.degree)},
+      {"--degree", "P", "degree of the polynomial kernel, or of the candidate terms;\nauto: that of the most evidence (regression, bootstrap)", fmt::format("{}", kDefaults.degree)},
       {"--hidden", "K", "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
       {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
       {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
       {"--scale", "WHAT", "standardise variables inside, or not (the paper's setting)", "standard", 0, {"standard", "none"}},
-      {"--derivative", "HOW", "how derivatives are taken from the data: forward (the paper);\ncentral2 … central8 for clean data; savgol, spline smooth;\nweak integrates instead; auto tries them on held-out rows", "forward", 0, {"forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak", "auto"}},
+      {"--derivative", "HOW", "how derivatives are taken from the data: forward (the paper);\ncentral2 … central8 for clean data; savgol, spline smooth;\nweak integrates instead, the default of regression and\nbootstrap; auto tries them on held-out rows", "forward", 0, {"forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak", "auto"}},
       {"--noise", "S,…", "sd of the observation noise, one or one per variable, in the\nunits of the data (default: estimated)", ""},
       {"--gap", "T", "a longer spacing is a gap that nothing crosses (default: 30\ntimes the usual spacing of the trajectory)", ""},
-      {"--terms", "WHICH", "select: only terms that the data support; needs --dropout 0", "all", 0, {"all", "select"}},
+      {"--terms", "WHICH", "select: only terms that the data support; for dropout it needs\n--dropout 0, for regression and bootstrap it is the default", "all", 0, {"all", "select"}},
       {"--noise-factor", "C", "error of forward derivatives: C·h^M (paper: h²), in model units", fmt::format("{}", kDefaults.derivative.forward.noise_factor)},
       {"--noise-order", "M", "the M of that", fmt::format("{}", kDefaults.derivative.forward.noise_order)},
       {"--layers", "A,B,…", "a general network with these hidden layers instead of the\npolynomial kernel; no equations, same forecasts", ""},
@@ -288,6 +320,7 @@ Command fit_command() {
           "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
           "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
           "odecast fit train.csv --posterior trajectory -o model.json\n"
+          "odecast fit train.csv --posterior regression --degree auto -o model.json\n"
           "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper\n"
           "odecast fit driven.csv --inputs F --degree 3 --dropout 0 --derivative auto",
           {{"DATA", "a table with a time column and one column per variable: CSV,\n"

@@ -289,12 +289,17 @@ ForecastStart forecast_start(const Model& model, const ForecastOptions& o) {
 
 SolverOptions default_solver(const Model& model) {
   SolverOptions solver;
-  if (!model.trajectory) return solver;
+  if (!model.polynomial) return solver;
   // A thousandth of the least relative uncertainty among the coefficients.
   double least = 1e-2;
-  const TrajectoryMember& best = model.trajectory->members.front();
-  for (Eigen::Index c = 0; c < best.theta.size(); ++c)
-    least = std::min(least, std::sqrt(best.covariance(c, c)) / std::abs(best.theta[c]));
+  if (const CoefficientSet& best = model.polynomial->sets.front(); best.covariance.size() > 0) {
+    for (Eigen::Index c = 0; c < best.theta.size(); ++c)
+      least = std::min(least, std::sqrt(best.covariance(c, c)) / std::abs(best.theta[c]));
+  } else {
+    const PolynomialPosterior::Coefficients all = polynomial_posterior(model).coefficients();
+    for (Eigen::Index c = 0; c < all.mean.size(); ++c)
+      if (all.probability.data()[c] > 0) least = std::min(least, all.sd.data()[c] / std::abs(all.mean.data()[c]));
+  }
   solver.rtol = solver.atol = std::clamp(1e-3 * least, 1e-13, 1e-6);
   return solver;
 }

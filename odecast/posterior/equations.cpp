@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "odecast/core/error.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
@@ -80,38 +81,57 @@ std::string people_text(const Model& model, bool latex, double smallest) {
 }
 
 /// Mean, sd and probability of every coefficient over the mixture, in the user's units: θ of du_i/dt and
-/// u^α is rate_i Π scale_v^-α_v times that of the model's units.
-std::vector<Equation> trajectory_equations(const Model& model) {
-  const TrajectoryPosterior posterior = trajectory_posterior(model);
+/// u^α is rate_i Π scale_v^-α_v times that of the model's units, which have no offset.
+std::vector<Equation> polynomial_equations(const Model& model) {
+  const PolynomialPosterior posterior = polynomial_posterior(model);
   const MonomialBasis& basis = posterior.basis();
-  const int n = model.dimension();
-  Matrix probability = Matrix::Zero(n, basis.size()), mean = probability, square = probability;
-  for (const TrajectoryMember& m : posterior.members())
-    for (std::size_t c = 0; c < m.support.size(); ++c) {
-      const FieldTerm& t = m.support[c];
-      const auto at = static_cast<Eigen::Index>(c);
-      probability(t.equation, t.monomial) += m.weight;
-      mean(t.equation, t.monomial) += m.weight * m.theta[at];
-    }
-  for (const TrajectoryMember& m : posterior.members()) {
-    Matrix away = -mean, own = Matrix::Zero(n, basis.size());
-    for (std::size_t c = 0; c < m.support.size(); ++c) {
-      const auto at = static_cast<Eigen::Index>(c);
-      away(m.support[c].equation, m.support[c].monomial) += m.theta[at];
-      own(m.support[c].equation, m.support[c].monomial) = m.covariance(at, at);
-    }
-    square += m.weight * (own + away.cwiseAbs2());
-  }
+  const PolynomialPosterior::Coefficients all = posterior.coefficients();
+  Vector scale(basis.variables());
+  scale << model.scaling.scale, model.inputs.scale;
+  const Vector rate = model.rate();
   std::vector<Equation> result;
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < model.dimension(); ++i) {
     Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
     for (int m = 0; m < basis.size(); ++m) {
-      if (probability(i, m) == 0) continue;
-      double unit = model.scaling.rate()[i];
-      for (int v = 0; v < n; ++v)
-        unit /= integer_power(model.scaling.scale[v], basis.powers(m)[static_cast<std::size_t>(v)]);
-      equation.terms.push_back({basis.powers(m), unit * mean(i, m), std::abs(unit) * std::sqrt(square(i, m)),
-                                std::min(1.0, probability(i, m))});
+      if (all.probability(i, m) == 0) continue;
+      double unit = rate[i];
+      for (int v = 0; v < basis.variables(); ++v)
+        unit /= integer_power(scale[v], basis.powers(m)[static_cast<std::size_t>(v)]);
+      equation.terms.push_back({basis.powers(m), unit * all.mean(i, m), std::abs(unit) * all.sd(i, m),
+                                std::min(1.0, all.probability(i, m))});
+    }
+    result.push_back(std::move(equation));
+  }
+  return result;
+}
+
+/// Moments over the members, each with its share; a term that a member does not have is 0 in it.
+std::vector<Equation> ensemble_equations(const Model& model) {
+  Model one = model;
+  one.members.clear();
+  const auto share = 1 / static_cast<double>(model.members.size() + 1);
+  std::vector<std::map<std::vector<int>, std::vector<double>>> found(static_cast<std::size_t>(model.dimension()));
+  for (std::size_t k = 0; k <= model.members.size(); ++k) {
+    if (k > 0) one.network = model.members[k - 1];
+    const std::vector<Equation> own = equations(one);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      for (const Term& t : own[i].terms) found[i][t.powers].push_back(t.mean);
+  }
+  const MonomialBasis basis(model.dimension() + model.inputs.size(), model.network.layers.front().power);
+  std::vector<Equation> result;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Equation equation{model.variables[i], {}};
+    for (int m = 0; m < basis.size(); ++m) {
+      const auto at = found[i].find(basis.powers(m));
+      if (at == found[i].end()) continue;
+      const std::vector<double>& values = at->second;
+      Term term{basis.powers(m), 0, 0, share * static_cast<double>(values.size())};
+      for (const double x : values) term.mean += share * x;
+      double square = (1 - term.probability) * term.mean * term.mean;
+      for (const double x : values) square += share * (x - term.mean) * (x - term.mean);
+      term.sd = std::sqrt(std::max(0.0, square));
+      term.probability = std::min(1.0, term.probability);
+      equation.terms.push_back(std::move(term));
     }
     result.push_back(std::move(equation));
   }
@@ -148,7 +168,8 @@ std::string c_function(const std::vector<Equation>& all, const Model& model) {
 }  // namespace
 
 std::vector<Equation> equations(const Model& model) {
-  if (model.trajectory) return trajectory_equations(model);
+  if (model.polynomial) return polynomial_equations(model);
+  if (!model.members.empty() && polynomial_kernel(model.network)) return ensemble_equations(model);
   const auto scaled = polynomial_kernel(model.network);
   if (!scaled)
     throw_usage({"equations", "a general network", "a polynomial kernel",

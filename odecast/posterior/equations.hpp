@@ -25,7 +25,7 @@ struct Equation {
 /// every unit with a share is dropped (shares of independent real weights do not cancel), so
 /// P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes. Without dropout shares may cancel: a sum of at most 64
 /// units of their round-off counts as zero.
-/// For the trajectory posterior: moments over its mixture, and the weight of the sets with that term.
+/// For models known by their coefficients: moments over the mixture, and the weight of the sets with that term.
 /// Throws Error (usage) when the network is not a polynomial kernel.
 std::vector<Equation> equations(const Model& model);
 

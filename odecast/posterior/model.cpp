@@ -1,19 +1,26 @@
 #include "odecast/posterior/model.hpp"
 
+#include "odecast/posterior/ensemble_posterior.hpp"
+
 #include <algorithm>
 #include <cassert>
 
 namespace odecast {
 
 std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change) {
-  if (model.trajectory) return std::make_unique<TrajectoryPosterior>(trajectory_posterior(model));
+  if (model.polynomial) return std::make_unique<PolynomialPosterior>(polynomial_posterior(model));
+  if (!model.members.empty()) {
+    std::vector<Network> all = {model.network};
+    all.insert(all.end(), model.members.begin(), model.members.end());
+    return std::make_unique<EnsemblePosterior>(std::move(all));
+  }
   return std::make_unique<DropoutPosterior>(model.network, change);
 }
 
-TrajectoryPosterior trajectory_posterior(const Model& model) {
-  assert(model.trajectory);
-  return {std::make_shared<MonomialBasis>(model.dimension(), model.trajectory->degree),
-          model.trajectory->members};
+PolynomialPosterior polynomial_posterior(const Model& model) {
+  assert(model.polynomial);
+  return {std::make_shared<MonomialBasis>(model.dimension() + model.inputs.size(), model.polynomial->degree),
+          model.polynomial->sets, model.dimension()};
 }
 
 std::vector<std::string> Model::arguments() const {

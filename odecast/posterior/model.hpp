@@ -8,7 +8,7 @@
 #include "odecast/network/network.hpp"
 #include "odecast/observations/scaling.hpp"
 #include "odecast/posterior/dropout_posterior.hpp"
-#include "odecast/posterior/trajectory_posterior.hpp"
+#include "odecast/posterior/polynomial_posterior.hpp"
 
 namespace odecast {
 
@@ -43,15 +43,21 @@ struct CalibrationPart {
 struct Model {
   std::vector<std::string> variables;
   Scaling scaling;
-  /// In model units, of the state and behind it the inputs; no layers where the field is known as `trajectory`.
+  /// In model units, of the state and behind it the inputs; no layers where the field is known as `polynomial`.
   Network network;
+  std::vector<Network> members = {};  ///< the other networks of an ensemble, of the same kind
   ModelKind kind = ModelKind::flow;
   InputPart inputs;
 
-  /// What `fit --posterior trajectory` found, in model units.
+  /// A field known by its coefficients, in model units, where there is no network.
+  struct PolynomialPart {
+    int degree = 1;  ///< of the basis that numbers the sets' monomials
+    std::vector<CoefficientSet> sets;
+  };
+  std::optional<PolynomialPart> polynomial;
+
+  /// How well the equations that `fit --posterior trajectory` found explain the data.
   struct TrajectoryPart {
-    int degree = 1;  ///< of the basis that numbers the members' monomials
-    std::vector<TrajectoryMember> members;
     double noise_ratio = 1;      ///< noise over the smoother's
     double autocorrelation = 0;  ///< of neighbouring residuals
     double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
@@ -93,7 +99,7 @@ struct Model {
 
 /// The posterior of a model; `change` is for dropout.
 std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change = MaskChange::never);
-/// That of a model with a `trajectory` part.
-TrajectoryPosterior trajectory_posterior(const Model& model);
+/// That of a model with a `polynomial` part.
+PolynomialPosterior polynomial_posterior(const Model& model);
 
 }  // namespace odecast

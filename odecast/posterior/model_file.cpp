@@ -13,8 +13,8 @@ namespace odecast {
 namespace {
 
 using Json = nlohmann::ordered_json;
-/// 2: maps and inputs; 3: trajectory posteriors. A model is written as the lowest that has it all, for older programs.
-constexpr int kVersion = 3;
+/// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles. A model is written as the lowest that has it all, for older programs.
+constexpr int kVersion = 4;
 constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
 constexpr std::string_view kEnd = "\"\n}\n";
 
@@ -32,29 +32,44 @@ Json to_json(const Matrix& m) {
           {"values", std::vector<double>(m.data(), m.data() + m.size())}};
 }
 
-Json to_json(const Model& model, const Model::TrajectoryPart& part) {
-  const MonomialBasis basis(model.dimension(), part.degree);
+Json to_json(const Model& model, const Model::PolynomialPart& part) {
+  const MonomialBasis basis(model.dimension() + model.inputs.size(), part.degree);
   const auto flat = [](const Matrix& m) { return std::vector<double>(m.data(), m.data() + m.size()); };
   Json sets = Json::array();
-  for (const TrajectoryMember& m : part.members) {
+  for (const CoefficientSet& m : part.sets) {
     Json terms = Json::array();
     for (const FieldTerm& t : m.support)
       terms.push_back({{"equation", t.equation}, {"powers", basis.powers(t.monomial)}});
-    sets.push_back({{"weight", m.weight},
-                    {"score", m.score},
-                    {"terms", terms},
-                    {"theta", to_json(m.theta)},
-                    {"covariance", flat(m.covariance)},
-                    {"last_state", to_json(m.last_state)},
-                    {"last_slope", flat(m.last_slope)},
-                    {"last_covariance", flat(m.last_covariance)}});
+    Json set = {{"weight", m.weight}, {"score", m.score}, {"terms", terms}, {"theta", to_json(m.theta)}};
+    if (m.covariance.size() > 0 || m.last_state.size() > 0) set["covariance"] = flat(m.covariance);
+    if (m.last_state.size() > 0) {
+      set["last_state"] = to_json(m.last_state);
+      set["last_slope"] = flat(m.last_slope);
+      set["last_covariance"] = flat(m.last_covariance);
+    }
+    sets.push_back(std::move(set));
   }
-  return {{"degree", part.degree},
-          {"noise_ratio", part.noise_ratio},
-          {"autocorrelation", part.autocorrelation},
-          {"continuity", part.continuity},
-          {"misfit", part.misfit},
-          {"sets", sets}};
+  Json json = {{"degree", part.degree}};
+  if (const auto& t = model.trajectory) {
+    json["noise_ratio"] = t->noise_ratio;
+    json["autocorrelation"] = t->autocorrelation;
+    json["continuity"] = t->continuity;
+    json["misfit"] = t->misfit;
+  }
+  json["sets"] = std::move(sets);
+  return json;
+}
+
+Json to_json(const Network& network) {
+  Json layers = Json::array();
+  for (const Layer& layer : network.layers)
+    layers.push_back({{"weights", to_json(layer.weights)},
+                      {"biases", to_json(layer.biases)},
+                      {"activation", activation_name(layer.activation)},
+                      {"power", layer.power},
+                      {"dropout", layer.dropout},
+                      {"rescale", layer.rescale}});
+  return layers;
 }
 
 /// Reads members of a JSON object; every complaint names the member.
@@ -133,25 +148,27 @@ struct Reader {
   }
 };
 
-Model::TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
-  Model::TrajectoryPart part;
+Model::TrajectoryPart read_trajectory(const Reader& read, const Json& json) {
+  return {read.number(json, "noise_ratio"), read.number(json, "autocorrelation"), read.number(json, "continuity"),
+          read.boolean(json, "misfit")};
+}
+
+/// Of n variables, which `arguments` with those behind them determine.
+Model::PolynomialPart read_polynomial(const Reader& read, const Json& json, std::size_t n, std::size_t arguments) {
+  Model::PolynomialPart part;
   part.degree = static_cast<int>(read.whole(json, "degree", 1, 20));
-  if (n == 0 || monomial_count(static_cast<int>(n), part.degree) * static_cast<double>(n) > 1e5)
-    read.fail("degree", fmt::format("{} with {} variables", part.degree, n), "at most 1e5 coefficients");
-  const MonomialBasis basis(static_cast<int>(n), part.degree);
-  part.noise_ratio = read.number(json, "noise_ratio");
-  part.autocorrelation = read.number(json, "autocorrelation");
-  part.continuity = read.number(json, "continuity");
-  part.misfit = read.boolean(json, "misfit");
+  if (n == 0 || monomial_count(static_cast<int>(arguments), part.degree) * static_cast<double>(n) > 1e5)
+    read.fail("degree", fmt::format("{} with {} variables", part.degree, arguments), "at most 1e5 coefficients");
+  const MonomialBasis basis(static_cast<int>(arguments), part.degree);
   double weight = 0;
   for (const Json& set : read.array(json, "sets")) {
-    TrajectoryMember m;
+    CoefficientSet m{};
     for (const Json& t : read.array(set, "terms")) {
       FieldTerm term{static_cast<int>(read.whole(t, "equation", 0, static_cast<long>(n) - 1)), -1};
-      const Vector powers = read.vector(t, "powers", n);
+      const Vector powers = read.vector(t, "powers", arguments);
       for (int k = 0; k < basis.size() && term.monomial < 0; ++k) {
         bool same = true;
-        for (std::size_t v = 0; v < n; ++v)
+        for (std::size_t v = 0; v < arguments; ++v)
           same = same && basis.powers(k)[v] == powers[static_cast<Eigen::Index>(v)];
         if (same) term.monomial = k;
       }
@@ -165,18 +182,50 @@ Model::TrajectoryPart read_trajectory(const Reader& read, const Json& json, std:
       return Matrix(Eigen::Map<const Matrix>(values.data(), static_cast<long>(rows), static_cast<long>(columns)));
     };
     m.theta = read.vector(set, "theta", p);
-    m.covariance = matrix("covariance", p, p);
-    m.last_state = read.vector(set, "last_state", n);
-    m.last_slope = matrix("last_slope", n, p);
-    m.last_covariance = matrix("last_covariance", n, n);
+    if (set.contains("covariance")) m.covariance = matrix("covariance", p, p);
+    if (set.contains("last_state")) {
+      m.last_state = read.vector(set, "last_state", n);
+      m.last_slope = matrix("last_slope", n, p);
+      m.last_covariance = matrix("last_covariance", n, n);
+    }
     m.weight = read.number(set, "weight");
     m.score = read.number(set, "score");
     if (!(m.weight >= 0 && m.weight <= 1)) read.fail("weight", fmt::format("{}", m.weight), "0 to 1");
     weight += m.weight;
-    part.members.push_back(std::move(m));
+    part.sets.push_back(std::move(m));
   }
+  bool alike = true;
+  for (const CoefficientSet& m : part.sets)
+    alike = alike && (m.covariance.size() > 0) == (part.sets[0].covariance.size() > 0) &&
+            m.last_state.size() == part.sets[0].last_state.size();
+  if (!alike) read.fail("sets", "sets of different kinds", "all with a covariance and a last state, or none");
   if (!(std::abs(weight - 1) < 1e-6)) read.fail("sets", fmt::format("weights of {}", weight), "a sum of 1");
   return part;
+}
+
+/// Layers, the first for so many arguments.
+Network read_network(const Reader& read, const Json& json, std::size_t arguments) {
+  Network network;
+  auto width = static_cast<Eigen::Index>(arguments);
+  for (const Json& l : json) {
+    Layer layer;
+    layer.weights = read.matrix(l, "weights");
+    layer.biases = read.vector(l, "biases", static_cast<std::size_t>(layer.weights.rows()));
+    const auto activation = activation_from_name(read.text(l, "activation"));
+    if (!activation) read.fail("activation", read.text(l, "activation"), "a known activation");
+    layer.activation = *activation;
+    layer.power = static_cast<int>(read.whole(l, "power", 1, 20));
+    layer.dropout = read.number(l, "dropout");
+    if (!(layer.dropout >= 0 && layer.dropout < 1))
+      read.fail("dropout", fmt::format("{}", layer.dropout), "a rate in [0, 1)");
+    layer.rescale = read.boolean(l, "rescale");
+    if (layer.weights.cols() != width)
+      read.fail("weights", fmt::format("{} columns", layer.weights.cols()),
+                fmt::format("{}", width));
+    width = layer.weights.rows();
+    network.layers.push_back(std::move(layer));
+  }
+  return network;
 }
 
 /// Nesting deeper than any model has is refused while parsing.
@@ -200,25 +249,17 @@ Json parse_limited(const std::string& text, const std::string& name) {
 }  // namespace
 
 std::string model_to_text(const Model& model) {
-  Json layers = Json::array();
-  for (const Layer& layer : model.network.layers)
-    layers.push_back({{"weights", to_json(layer.weights)},
-                      {"biases", to_json(layer.biases)},
-                      {"activation", activation_name(layer.activation)},
-                      {"power", layer.power},
-                      {"dropout", layer.dropout},
-                      {"rescale", layer.rescale}});
   const auto& t = model.training;
   const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
   Json body = {
-      {"odecast_model", model.trajectory ? 3 : plain ? 1 : 2},
+      {"odecast_model", model.trajectory ? 3 : model.polynomial || !model.members.empty() ? 4 : plain ? 1 : 2},
       {"variables", model.variables},
       {"scaling",
        {{"offset", to_json(model.scaling.offset)},
         {"scale", to_json(model.scaling.scale)},
         {"time", model.scaling.time}}},
-      {"layers", layers},
-      {"trajectory", model.trajectory ? to_json(model, *model.trajectory) : Json()},
+      {"layers", to_json(model.network)},
+      {model.trajectory ? "trajectory" : "polynomial", model.polynomial ? to_json(model, *model.polynomial) : Json()},
       {"last",
        {{"trajectory", model.last_trajectory},
         {"time", model.last_time},
@@ -239,7 +280,8 @@ std::string model_to_text(const Model& model) {
         {"iterations", t.iterations},
         {"objective", t.objective ? Json(*t.objective) : Json()},
         {"seed", t.seed}}}};
-  if (!model.trajectory) body.erase("trajectory");
+  if (!model.polynomial) body.erase("polynomial");
+  for (const Network& member : model.members) body["members"].push_back(to_json(member));
   if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
   if (model.calibration)
     body["calibration"] = {{"level", model.calibration->level},
@@ -285,8 +327,6 @@ Model model_from_text(const std::string& text, const std::string& name) {
                    read.number(scaling, "time")};
   if (!(model.scaling.scale.array() > 0).all() || !(model.scaling.time > 0)) read.fail("scale", "a number <= 0", "numbers > 0");
 
-  if (json.contains("trajectory"))
-    model.trajectory = read_trajectory(read, read.member(json, "trajectory"), n);
   if (json.contains("kind")) {
     const std::string kind = read.text(json, "kind");
     if (kind != "flow" && kind != "map") read.fail("kind", kind, "flow or map");
@@ -303,33 +343,28 @@ Model model_from_text(const std::string& text, const std::string& name) {
     model.inputs.time = read.boolean(inputs, "time");
     if (model.inputs.time && m == 0) read.fail("time", "true without inputs", "an input that is the time");
   }
-  if (model.trajectory && (model.kind == ModelKind::map || model.inputs.size() > 0))
-    read.fail("trajectory", "a map or inputs", "a flow without inputs");
   const std::size_t arguments = n + model.inputs.names.size();
-
-  auto width = static_cast<Eigen::Index>(arguments);
-  for (const Json& l : read.array(json, "layers")) {
-    Layer layer;
-    layer.weights = read.matrix(l, "weights");
-    layer.biases = read.vector(l, "biases", static_cast<std::size_t>(layer.weights.rows()));
-    const auto activation = activation_from_name(read.text(l, "activation"));
-    if (!activation) read.fail("activation", read.text(l, "activation"), "a known activation");
-    layer.activation = *activation;
-    layer.power = static_cast<int>(read.whole(l, "power", 1, 20));
-    layer.dropout = read.number(l, "dropout");
-    if (!(layer.dropout >= 0 && layer.dropout < 1))
-      read.fail("dropout", fmt::format("{}", layer.dropout), "a rate in [0, 1)");
-    layer.rescale = read.boolean(l, "rescale");
-    if (layer.weights.cols() != width)
-      read.fail("weights", fmt::format("{} columns", layer.weights.cols()),
-                fmt::format("{}", width));
-    width = layer.weights.rows();
-    model.network.layers.push_back(std::move(layer));
+  if (json.contains("trajectory")) {
+    const Json& part = read.member(json, "trajectory");
+    if (model.kind == ModelKind::map || model.inputs.size() > 0)
+      read.fail("trajectory", "a map or inputs", "a flow without inputs");
+    model.trajectory = read_trajectory(read, part);
+    model.polynomial = read_polynomial(read, part, n, arguments);
+  } else if (json.contains("polynomial")) {
+    model.polynomial = read_polynomial(read, read.member(json, "polynomial"), n, arguments);
+    const Vector& offset = model.inputs.offset;
+    if (!model.scaling.offset.isZero(0) || (offset.size() > 0 && !offset.isZero(0)))
+      read.fail("offset", "numbers that are not 0", "0 beside coefficients");
   }
-  if (n == 0 || model.network.layers.empty() != model.trajectory.has_value() || width != static_cast<Eigen::Index>(n))
+
+  model.network = read_network(read, read.array(json, "layers"), arguments);
+  const auto width = model.network.layers.empty() ? static_cast<Eigen::Index>(arguments)
+                                                  : static_cast<Eigen::Index>(model.network.outputs());
+  if (n == 0 || model.network.layers.empty() != model.polynomial.has_value() ||
+      width != static_cast<Eigen::Index>(model.polynomial ? arguments : n))
     read.fail("layers", fmt::format("{} outputs", width), fmt::format("{}, one per variable", n));
   // A polynomial kernel is expanded when loaded: its size must be one that fit would have made.
-  if (!model.trajectory) {
+  if (!model.polynomial) {
     const Layer& first = model.network.layers.front();
     if (first.activation == Activation::power &&
         monomial_count(static_cast<int>(arguments), first.power) * static_cast<double>(n) *
@@ -337,6 +372,19 @@ Model model_from_text(const std::string& text, const std::string& name) {
       read.fail("power", fmt::format("{} with {} variables", first.power, arguments),
                 "at most 1e8 coefficients");
   }
+
+  if (json.contains("members"))
+    for (const Json& member : read.array(json, "members")) {
+      if (!member.is_array()) read.fail("members", member.type_name(), "lists of layers");
+      const Network network = read_network(read, member, arguments);
+      bool same = network.layers.size() == model.network.layers.size();
+      for (std::size_t k = 0; same && k < network.layers.size(); ++k) {
+        const Layer &a = network.layers[k], &b = model.network.layers[k];
+        same = a.biases.size() == b.biases.size() && a.activation == b.activation && a.power == b.power;
+      }
+      if (!same || model.polynomial) read.fail("members", "a network of another shape", "that of the first");
+      model.members.push_back(network);
+    }
 
   const Json& last = read.member(json, "last");
   model.last_trajectory = read.text(last, "trajectory");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "odecast/core/random.hpp"
 
@@ -88,6 +90,7 @@ struct BandFactor {
 
 struct Fitted {
   double rss = 0, trace = 0;
+  double last = 0;  ///< (M⁻¹)_nn of the last run
 };
 
 /// One variable of all runs at one λ.
@@ -111,6 +114,7 @@ Fitted apply(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& we
       if (w(row, column) > 0) fitted.rss += w(row, column) * residual * residual;
     }
     fitted.trace += factor.trace(w, column);
+    fitted.last = 1 / factor.l.back()[0];
   }
   return fitted;
 }
@@ -122,8 +126,8 @@ double median_of(std::vector<double> x) {
   return *middle;
 }
 
-/// Smooths one variable; returns its noise.
-double smooth_variable(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& weights,
+/// Smooths one variable; its noise, and the sd of its last value.
+std::pair<double, double> smooth_variable(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& weights,
                        const std::vector<std::vector<Band>>& penalties, long column,
                        std::vector<Matrix>& out) {
   double count = 0;
@@ -148,7 +152,8 @@ double smooth_variable(const std::vector<ObservedRun>& runs, const std::vector<M
     if (a - 2 * b + c > 0) at += step * std::clamp(0.5 * (a - c) / (a - 2 * b + c), -1.0, 1.0);
   }
   const Fitted f = apply(runs, weights, penalties, column, std::exp(at), out);
-  return std::sqrt(f.rss / std::max(0.5, count - f.trace));
+  const double noise = std::sqrt(f.rss / std::max(0.5, count - f.trace));
+  return {noise, noise * std::sqrt(f.last)};
 }
 
 }  // namespace
@@ -163,8 +168,9 @@ Smoothed smooth(const std::vector<ObservedRun>& runs, bool robust) {
     s.weights.push_back(r.weights);
   }
   s.noise.resize(n);
+  s.last_sd.resize(n);
   for (long c = 0; c < n; ++c) {
-    s.noise[c] = smooth_variable(runs, s.weights, penalties, c, s.values);
+    std::tie(s.noise[c], s.last_sd[c]) = smooth_variable(runs, s.weights, penalties, c, s.values);
     for (int pass = 0; robust && pass < 10; ++pass) {
       std::vector<double> sizes;
       for (std::size_t r = 0; r < runs.size(); ++r)

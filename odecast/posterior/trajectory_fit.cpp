@@ -990,7 +990,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     const Shooting& s = fine.shooting();
     const auto e = s.evaluate(one.support, one.theta, one.starts, true);
     const Sweep done = sweep(s, e, one.theta, one.starts, q);
-    TrajectoryMember m;
+    CoefficientSet m;
     m.support = one.support;
     m.theta = one.theta;
     m.covariance = wider * inverse_information(done.Q);
@@ -1002,7 +1002,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     total += m.weight;
     fit.members.push_back(std::move(m));
   }
-  for (TrajectoryMember& m : fit.members) m.weight /= total;
+  for (CoefficientSet& m : fit.members) m.weight /= total;
   const Path& best = paths.front();
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
   fit.usable = std::isfinite(best.score) && best.theta.allFinite();

@@ -6,7 +6,7 @@
 
 #include "odecast/core/observer.hpp"
 #include "odecast/observations/scaling.hpp"
-#include "odecast/posterior/trajectory_posterior.hpp"
+#include "odecast/posterior/polynomial_posterior.hpp"
 
 namespace odecast {
 
@@ -40,7 +40,7 @@ struct TrajectoryOptions {
 struct TrajectoryFit {
   Scaling scaling;
   std::shared_ptr<const MonomialBasis> basis;
-  std::vector<TrajectoryMember> members;  ///< the best first; weights sum to 1
+  std::vector<CoefficientSet> members;  ///< the best first; weights sum to 1
   Vector noise;                           ///< sd per variable, user's units
   /// Noise of the path over that of the smoother: well above 1 says that the equations do not fit.
   double noise_ratio = 1;

@@ -64,7 +64,7 @@ KeyValues observed_facts(const Model& m) {
 
 Section equation_section(const Model& model) {
   Section section{"equations", "The learnt equations"};
-  if (!model.trajectory && !polynomial_kernel(model.network)) {
+  if (!model.polynomial && !polynomial_kernel(model.network)) {
     section.parts.push_back(Prose{
         "The model is a general network, not a polynomial kernel: it has no equations to read."});
     return section;

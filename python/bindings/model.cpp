@@ -41,8 +41,8 @@ FitResult fit_data(const Data& data, nb::dict keywords, nb::object report, nb::o
   FitResult result;
   unlocked(progress, [&](Watch& watch) {
     if (with_page) check_writable(page);
-    const Fit learnt = trains_exactly(options)
-                           ? fit_exact(data.source([&] { watch.poll(); }), options, observer(watch))
+    const Fit learnt = fits_source(options)
+                           ? fit_source(data.source([&] { watch.poll(); }), options, observer(watch))
                            : fit(*data.dataset(), options, observer(watch));
     if (!learnt.summary.trusted) result.complaint = cli::fit_complaint(learnt.summary);
     if (!learnt.summary.usable) return;
@@ -132,7 +132,7 @@ void bind_model(nb::module_& m) {
                      return to_array(std::span(u.data(), static_cast<std::size_t>(u.size())));
                    })
       .def_prop_ro("step", [](const FittedModel& f) { return f.model.step; })
-      .def_prop_ro("polynomial", [](const FittedModel& f) { return f.model.trajectory.has_value() || polynomial_kernel(f.model.network).has_value(); })
+      .def_prop_ro("polynomial", [](const FittedModel& f) { return f.model.polynomial.has_value() || polynomial_kernel(f.model.network).has_value(); })
       .def_ro("summary", &FittedModel::summary)
       .def_prop_ro("training",
                    [](const FittedModel& f) {

@@ -122,7 +122,7 @@ const std::vector<Helped> kHelp = {
      {{"--noise", "0"}, {"--noise-of", "sd"}, {"--seed", "1"}},
      {"--init", "--until", "--step", "--set", "--size", "--output"}},
     {"fit",
-     {{"--posterior", "dropout"}, {"--kind", "flow"}, {"--between", "linear"}, {"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
+     {{"--posterior", "dropout"}, {"--replicates", "100"}, {"--members", "10"}, {"--kind", "flow"}, {"--between", "linear"}, {"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
       {"--derivative", "forward"}, {"--terms", "all"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
       {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
       {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
@@ -428,6 +428,65 @@ TEST_F(CommandsTest, SystemsJson) {
     EXPECT_TRUE(contains(text, "\"" + name + "\"")) << name;
 }
 
+// --- regression, bootstrap, ensemble
+
+TEST_F(CommandsTest, RegressionAndBootstrapFromFitToForecast) {
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "20", "--step", "0.02", "--noise", "0.02", "-o", "noisy.csv"});
+  const Json fit = json_of({"fit", "noisy.csv", "--posterior", "regression", "--degree", "auto", "--report", "page.html", "-o", "model.json"});
+  EXPECT_EQ(fit["status"], "posterior");
+  EXPECT_EQ(fit["derivative"], "weak");
+  EXPECT_EQ(fit["terms"], 5);
+  EXPECT_TRUE(fit["log_evidence"].is_number());
+  ASSERT_GE(fit["degrees"].size(), 2u);
+  EXPECT_GT(fit["degrees"][1]["log_evidence"].get<double>(), fit["degrees"][0]["log_evidence"].get<double>());
+  expect_keys(fit["degrees"][0], {"degree", "terms", "log_evidence", "log_prior"});
+  EXPECT_TRUE(contains(read("page.html"), "dx/dt"));
+  const Result said = run_well({"fit", "noisy.csv", "--posterior", "regression", "--degree", "auto", "-o", "model.json"});
+  EXPECT_TRUE(contains(said.out + said.err, "log evidence")) << said.out << said.err;
+  const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
+  ASSERT_EQ(equations[0]["terms"].size(), 1u);
+  EXPECT_NEAR(equations[0]["terms"][0]["mean"].get<double>(), 1, 5 * equations[0]["terms"][0]["sd"].get<double>());
+  // A forecast that continues the data starts in doubt; one from a given start does not.
+  run_well({"forecast", "model.json", "--until", "21", "--draws", "100", "-o", "ahead.csv"});
+  EXPECT_GT(number(csv_column(read("ahead.csv"), "x_sd").front()), 0);
+
+  const Json blocks = json_of({"fit", "noisy.csv", "--posterior", "bootstrap", "--replicates", "30", "-o", "blocks.json"});
+  EXPECT_EQ(blocks["status"], "posterior");
+  // All 30 can be enumerated from a known start.
+  const Json all = json_of({"forecast", "blocks.json", "--init=-1,-1,-1", "--until", "2", "--masks", "enumerated", "-o", "all.csv"});
+  EXPECT_EQ(all["draws"], 30);
+  run_well({"equations", "blocks.json"});
+  run_well({"fit", "noisy.csv", "--posterior", "bootstrap", "--derivative", "spline", "--terms", "all", "-o", "spline.json"});
+}
+
+TEST_F(CommandsTest, EnsembleOfNetworks) {
+  make_data();
+  const Json fit = json_of({"fit", "train.csv", "--posterior", "ensemble", "--members", "3", "--layers", "6", "--batches", "3", "-o", "model.json"});
+  EXPECT_EQ(fit["status"], "schedule_done");
+  const Json all = json_of({"forecast", "model.json", "--init=1,1,1", "--until", "0.1", "--step", "0.05", "--masks", "enumerated", "-o", "all.csv"});
+  EXPECT_EQ(all["draws"], 3);
+}
+
+TEST_F(CommandsTest, OptionsOfOtherPosteriorsAreRefused) {
+  make_data();
+  const auto refused = [&](Words words, const std::string& part) {
+    words.insert(words.begin(), {"fit", "train.csv"});
+    const Result r = run(words);
+    EXPECT_EQ(r.code, 2) << joined(words);
+    EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
+  };
+  refused({"--degree", "auto"}, "--posterior regression");
+  refused({"--posterior", "trajectory", "--degree", "auto"}, "--posterior regression");
+  refused({"--replicates", "10"}, "--posterior bootstrap");
+  refused({"--members", "10"}, "--posterior ensemble");
+  refused({"--posterior", "bootstrap", "--replicates", "1"}, "--replicates");
+  refused({"--posterior", "regression", "--dropout", "0.1"}, "--posterior dropout");
+  refused({"--posterior", "regression", "--missing", "keep"}, "--missing drop");
+  refused({"--posterior", "regression", "--degree", "30"}, "--degree");
+  refused({"--posterior", "ensemble"}, "--trainer adam");
+  refused({"--posterior", "ensemble", "--terms", "select"}, "--terms");
+}
+
 // --- the same bytes everywhere
 
 TEST_F(CommandsTest, SameBytesOfFit) {
@@ -438,6 +497,8 @@ TEST_F(CommandsTest, SameBytesOfFit) {
   expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "--layers", "8,8"});
   run_well({"simulate", "SprottB", "--until", "5", "--step", "0.02", "--noise", "0.05", "-o", "noisy.csv"});
   expect_same({"fit", "noisy.csv", "--posterior", "trajectory"});
+  expect_same({"fit", "noisy.csv", "--posterior", "regression"});
+  expect_same({"fit", "noisy.csv", "--posterior", "bootstrap", "--replicates", "20"});
 }
 
 TEST_F(CommandsTest, SameBytesOfFitOfManyRows) {

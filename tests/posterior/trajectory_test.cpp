@@ -41,8 +41,8 @@ Fit fit_by_trajectory(const Dataset& data, int degree = 2, TrajectoryOptions opt
 }
 
 std::vector<Equation> best_equations(Model model) {
-  model.trajectory->members.resize(1);
-  model.trajectory->members[0].weight = 1;
+  model.polynomial->sets.resize(1);
+  model.polynomial->sets[0].weight = 1;
   return equations(model);
 }
 
@@ -108,7 +108,7 @@ TEST(TrajectoryTest, PosteriorOfADriftIsTheClosedForm) {
   EXPECT_NEAR(model.last_state[0], mean[1], 1e-4 * std::sqrt(C(1, 1)));
   EXPECT_NEAR((*model.last_state_sd)[0], std::sqrt(C(1, 1)), 1e-4 * std::sqrt(C(1, 1)));
   // Draws have that joint distribution: correlation of θ and u_N over n = 4000 draws.
-  const TrajectoryPosterior posterior = trajectory_posterior(model);
+  const PolynomialPosterior posterior = polynomial_posterior(model);
   const int draws = 4000;
   double uu = 0, tt = 0, ut = 0;
   for (int k = 0; k < draws; ++k) {
@@ -216,23 +216,23 @@ TEST(TrajectoryTest, ModelFileKeepsEveryBitAndThreadsDoNotMatter) {
   EXPECT_EQ(model_to_text(model_from_text(text, "test")), text);
   EXPECT_EQ(model_to_text(fit_by_trajectory(data, 2, {}, 3).model), text);
   const Vector u = Vector::Constant(3, 0.4);
-  EXPECT_EQ(trajectory_posterior(model).moments(u).covariance,
-            trajectory_posterior(model_from_text(text, "test")).moments(u).covariance);
+  EXPECT_EQ(polynomial_posterior(model).moments(u).covariance,
+            polynomial_posterior(model_from_text(text, "test")).moments(u).covariance);
   // Damage to the sets is refused although the checksum is made to match elsewhere: sizes are
   // checked.
   Model broken = model;
-  broken.trajectory->members[0].covariance.conservativeResize(1, 1);
+  broken.polynomial->sets[0].covariance.conservativeResize(1, 1);
   EXPECT_THROW(model_from_text(model_to_text(broken), "test"), Error);
   broken = model;
-  broken.trajectory->members[0].weight = 0.5 * model.trajectory->members[0].weight;
+  broken.polynomial->sets[0].weight = 0.5 * model.polynomial->sets[0].weight;
   EXPECT_THROW(model_from_text(model_to_text(broken), "test"), Error);
 }
 
 TEST(TrajectoryTest, MomentsOfTheFieldAreThoseOfItsDraws) {
   const Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 3, 0.01), 0.2, 2);
   const Model model = fit_by_trajectory(data).model;
-  const TrajectoryPosterior posterior = trajectory_posterior(model);
-  ASSERT_GT(posterior.members().size(), 1u);
+  const PolynomialPosterior posterior = polynomial_posterior(model);
+  ASSERT_GT(posterior.sets().size(), 1u);
   const Vector u = Eigen::Vector3d(0.5, -0.8, 1.1);
   const int draws = 20'000;
   const Moments exact = posterior.moments(u), sampled = sampled_moments(posterior, u, draws, 3);

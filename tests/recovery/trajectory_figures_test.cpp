@@ -58,8 +58,8 @@ struct Errors {
 };
 
 Errors errors_of(Model model, const Equations& truth) {
-  model.trajectory->members.resize(1);
-  model.trajectory->members[0].weight = 1;
+  model.polynomial->sets.resize(1);
+  model.polynomial->sets[0].weight = 1;
   const auto found = equations(model);
   Errors e;
   double off = 0, size = 0;
@@ -190,7 +190,7 @@ TEST(TrajectoryFiguresTest, BandsWhereTheTermsAreInDoubt) {
   double sets = 0;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Model model = learn(noisy(first_rows(whole, 300), sd, seed), 2);
-    sets += static_cast<double>(model.trajectory->members.size()) / 30;
+    sets += static_cast<double>(model.polynomial->sets.size()) / 30;
     cover.push_back(band(model, {}, whole, seed).cover);
   }
   EXPECT_GT(sets, 5);
