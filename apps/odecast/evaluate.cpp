@@ -92,7 +92,8 @@ Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
   for (const ValidTime& v : e.valid)
     valid.push_back({{"convention", v.convention}, {"median", v.median}, {"lower_quartile", v.lower}, {"upper_quartile", v.upper}});
   return {{"starts", e.starts}, {"candidates", e.candidates}, {"discarded", e.discarded}, {"level", e.level},
-          {"horizon", o.horizon}, {"model", to_json(e.model)}, {"climatology", to_json(e.climatology)},
+          {"horizon", o.horizon}, {"model", to_json(e.model)},
+          {"crps_by_variable", std::vector<double>(e.crps.begin(), e.crps.end())}, {"climatology", to_json(e.climatology)},
           {"persistence", to_json(e.persistence)}, {"leads", e.leads}, {"coverage_by_lead", coverage},
           {"spread_by_lead", e.spread}, {"error_by_lead", e.error}, {"valid_time", valid}, {"ranks", e.ranks},
           {"uniformity_p", e.uniformity}, {"seed", o.forecast.seed}};

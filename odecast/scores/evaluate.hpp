@@ -53,6 +53,8 @@ struct Evaluation {
   double level = 0.95;
   std::vector<double> leads;  ///< times after the start
   EvaluationRow model, climatology, persistence;
+  Vector crps;                   ///< of the model, per variable, in units of its sd
+  std::vector<double> energies;  ///< of the model for each start; persistence's where too few trajectories survive
   std::vector<Mean> coverage;  ///< of the model's band at each lead
   std::vector<double> spread, error;  ///< rms at each lead
   std::vector<ValidTime> valid;  ///< times; four conventions
