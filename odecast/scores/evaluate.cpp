@@ -13,8 +13,6 @@
 namespace odecast {
 namespace {
 
-constexpr int kRankBins = 10;
-
 /// A row of the truth to start from, and the rows at the leads.
 struct Start {
   const Trajectory* trajectory;
@@ -164,8 +162,9 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   if (truth.variables != model.variables)
     throw_data({truth.source, fmt::format("{} variables", truth.variables.size()),
                 "the variables of the model, in their order", "Choose them with --variables."});
-  if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1)
-    throw_usage({"evaluate", fmt::format("{} starts, horizon {}", o.starts, o.horizon), "at least 2 starts and a horizon > 0",
+  if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1 || o.bins < 2)
+    throw_usage({"evaluate", fmt::format("{} starts, horizon {}, {} bins", o.starts, o.horizon, o.bins),
+                 "at least 2 starts and bins and a horizon > 0",
                  "For example --starts 100 --horizon 10."});
   Evaluation result;
   result.variables = model.variables;
@@ -204,8 +203,9 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
         OneStart& one = all[s];
         ForecastOptions f = o.forecast;
         f.threads = 1;
+        f.seed += s;
         f.masks = MaskSource::sampled;
-        f.bands = Bands::both;
+        f.bands = Bands::sd;
         f.samples = std::min(1000, f.draws);
         f.draws = f.samples;
         f.init = t.states.row(start.row).transpose();
@@ -219,7 +219,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
         if (forecast_of_it.times.size() != leads + 1) return;
         one.good = true;
         one.covered = one.spread = one.error = one.scores = Matrix::Zero(static_cast<Eigen::Index>(leads), n);
-        Stream stream(f.seed, Purpose::evaluation, s);
+        Stream stream(o.forecast.seed, Purpose::evaluation, s);
         const auto asked_lead = static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads));
         const auto asked_variable = static_cast<Eigen::Index>(stream.uniform() * static_cast<double>(n));
         bool valid[4] = {true, true, true, true};
@@ -272,7 +272,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
               equal += draws(k, asked_variable) == y[asked_variable];
             }
             const double rank = static_cast<double>(below) + stream.uniform() * static_cast<double>(equal + 1);
-            one.rank = std::min(kRankBins - 1, static_cast<int>(kRankBins * rank / static_cast<double>(draws.rows() + 1)));
+            one.rank = std::min(o.bins - 1, static_cast<int>(o.bins * rank / static_cast<double>(draws.rows() + 1)));
           }
         }
       },
@@ -280,7 +280,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
         observer("evaluating", static_cast<double>(begun) / static_cast<double>(starts.size()));
       });
 
-  result.ranks.assign(kRankBins, 0);
+  result.ranks.assign(static_cast<std::size_t>(o.bins), 0);
   for (const OneStart& s : all) {
     if (!s.good) {
       ++result.discarded;
@@ -295,10 +295,10 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   result.model = row_of("model", all, &OneStart::model);
   result.climatology = row_of("climatology", all, &OneStart::climatology);
   result.persistence = row_of("persistence", all, &OneStart::persistence);
-  const double expected = static_cast<double>(result.starts) / kRankBins;
+  const double expected = static_cast<double>(result.starts) / o.bins;
   double chi = 0;
   for (const int count : result.ranks) chi += (count - expected) * (count - expected) / expected;
-  result.uniformity = chi_square_tail(chi, kRankBins - 1);
+  result.uniformity = chi_square_tail(chi, o.bins - 1);
   for (std::size_t j = 0; j < leads; ++j) {
     std::vector<double> covered;
     double spread_square = 0, error_square = 0;
