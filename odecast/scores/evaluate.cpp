@@ -13,8 +13,6 @@
 namespace odecast {
 namespace {
 
-constexpr int kRankBins = 10;
-
 /// A row of the truth to start from, and the rows at the leads.
 struct Start {
   const Trajectory* trajectory;
@@ -70,15 +68,6 @@ Vector add(Sums& sums, const Matrix& draws, const Vector& y, const Vector& lower
   sums.energy += energy_score(draws, y);
   ++sums.leads;
   return crps;
-}
-
-Mean mean_of(const std::vector<double>& values) {
-  Mean m;
-  const auto N = static_cast<double>(values.size());
-  for (const double v : values) m.value += v / N;
-  for (const double v : values) m.standard_error += (v - m.value) * (v - m.value);
-  m.standard_error = N > 1 ? std::sqrt(m.standard_error / (N * (N - 1))) : 0;
-  return m;
 }
 
 EvaluationRow row_of(std::string name, const std::vector<OneStart>& starts, Sums OneStart::*which) {
@@ -182,15 +171,16 @@ struct Judge {
   Climate climate;
 
   OneStart operator()(const Start& start, std::size_t index) const;
-  ForecastOptions options(const Start& start) const;
+  ForecastOptions options(const Start& start, std::size_t index) const;
 };
 
-ForecastOptions Judge::options(const Start& start) const {
+ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   const Trajectory& t = *start.trajectory;
   ForecastOptions f = o.forecast;
   f.threads = 1;
+  f.seed += index;
   f.masks = MaskSource::sampled;
-  f.bands = Bands::both;
+  f.bands = Bands::sd;
   f.samples = std::min(1000, f.draws);
   f.draws = f.samples;
   f.init = t.states.row(start.row).transpose();
@@ -207,7 +197,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
   const Trajectory& t = *start.trajectory;
   const Eigen::Index n = model.dimension();
   const Vector& scale = climate.scale;
-  const ForecastOptions f = options(start);
+  const ForecastOptions f = options(start, index);
   OneStart one;
   const Vector kept_state = f.init->cwiseQuotient(scale);
   for (std::size_t j = 0; j < leads; ++j) {
@@ -219,7 +209,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
   if (made.times.size() != leads + 1) return one;
   one.good = true;
   one.covered = one.spread = one.error = one.scores = one.crps = Matrix::Zero(static_cast<Eigen::Index>(leads), n);
-  Stream stream(f.seed, Purpose::evaluation, index);
+  Stream stream(o.forecast.seed, Purpose::evaluation, index);
   const auto asked_lead = static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads));
   const auto asked_variable = static_cast<Eigen::Index>(stream.uniform() * static_cast<double>(n));
   const Matrix &lower = f.noise ? made.observed_lower : made.lower, &upper = f.noise ? made.observed_upper : made.upper;
@@ -267,7 +257,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
         equal += draws(k, asked_variable) == y[asked_variable];
       }
       const double rank = static_cast<double>(below) + stream.uniform() * static_cast<double>(equal + 1);
-      one.rank = std::min(kRankBins - 1, static_cast<int>(kRankBins * rank / static_cast<double>(draws.rows() + 1)));
+      one.rank = std::min(o.bins - 1, static_cast<int>(o.bins * rank / static_cast<double>(draws.rows() + 1)));
     }
   }
   return one;
@@ -275,13 +265,28 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
 
 }  // namespace
 
+Mean mean_of(const std::vector<double>& values) {
+  Mean m;
+  const auto N = static_cast<double>(values.size());
+  for (const double v : values) m.value += v / N;
+  for (const double v : values) m.standard_error += (v - m.value) * (v - m.value);
+  m.standard_error = N > 1 ? std::sqrt(m.standard_error / (N * (N - 1))) : 0;
+  return m;
+}
+
 double energy_score(const Matrix& draws, const Vector& truth) {
-  const Eigen::Index M = draws.rows();
-  double distance = 0, pairs = 0;
-  for (Eigen::Index k = 0; k < M; ++k) {
-    distance += (draws.row(k).transpose() - truth).norm();
-    for (Eigen::Index l = 0; l < k; ++l) pairs += (draws.row(k) - draws.row(l)).norm();
-  }
+  const Eigen::Index M = draws.rows(), n = draws.cols();
+  // A column for each variable, so that the distances of one draw from those before it are one expression.
+  const Eigen::ArrayXXd x = draws.array();
+  Eigen::ArrayXd square(M);
+  const auto distances = [&](const auto& from, Eigen::Index count) {
+    square.head(count) = (x.col(0).head(count) - from(0)).square();
+    for (Eigen::Index i = 1; i < n; ++i) square.head(count) += (x.col(i).head(count) - from(i)).square();
+    return square.head(count).sqrt().sum();
+  };
+  double pairs = 0;
+  for (Eigen::Index k = 1; k < M; ++k) pairs += distances([&](Eigen::Index i) { return x(k, i); }, k);
+  const double distance = distances([&](Eigen::Index i) { return truth[i]; }, M);
   return distance / static_cast<double>(M) - (M > 1 ? pairs / (static_cast<double>(M) * static_cast<double>(M - 1)) : 0);
 }
 
@@ -289,8 +294,9 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   if (truth.variables != model.variables)
     throw_data({truth.source, fmt::format("{} variables", truth.variables.size()),
                 "the variables of the model, in their order", "Choose them with --variables."});
-  if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1)
-    throw_usage({"evaluate", fmt::format("{} starts, horizon {}", o.starts, o.horizon), "at least 2 starts and a horizon > 0",
+  if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1 || o.bins < 2)
+    throw_usage({"evaluate", fmt::format("{} starts, horizon {}, {} bins", o.starts, o.horizon, o.bins),
+                 "at least 2 starts and bins and a horizon > 0",
                  "For example --starts 100 --horizon 10."});
   Evaluation result;
   result.variables = model.variables;
@@ -311,7 +317,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
         observer("evaluating", static_cast<double>(begun) / static_cast<double>(starts.size()));
       });
 
-  result.ranks.assign(kRankBins, 0);
+  result.ranks.assign(static_cast<std::size_t>(o.bins), 0);
   for (const OneStart& s : all) {
     result.energies.push_back((s.good ? s.model.energy : s.persistence.energy) / s.persistence.leads);
     if (!s.good) {
@@ -330,10 +336,10 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   result.crps = Vector::Zero(n);
   for (const OneStart& s : all)
     if (s.good) result.crps += s.crps.colwise().mean().transpose() / result.starts;
-  const double expected = static_cast<double>(result.starts) / kRankBins;
+  const double expected = static_cast<double>(result.starts) / o.bins;
   double chi = 0;
   for (const int count : result.ranks) chi += (count - expected) * (count - expected) / expected;
-  result.uniformity = chi_square_tail(chi, kRankBins - 1);
+  result.uniformity = chi_square_tail(chi, o.bins - 1);
   for (std::size_t j = 0; j < leads; ++j) {
     std::vector<double> covered;
     double spread_square = 0, error_square = 0;
