@@ -32,6 +32,8 @@ Command lyapunov_command();
 Command evaluate_command();
 Command calibrate_command();
 Command reproduce_command();
+Command compare_command();
+Command tune_command();
 
 // Words turned into options, and results into the object that --json prints: what the Python package shares
 // with the command line. Options that name files are not looked at.
