@@ -159,12 +159,12 @@ int run(const Arguments& a) {
     if (r.failed < 0)
       say(a, fmt::format("{:>18} {:>19} {:>9}  {}", "cannot be learnt", "", "", all[r.candidate].words));
     else
-      say(a, fmt::format("{:>18} {:>19} {:>9.3f}  {}{}", fmt::format("{:.4f} ± {:.4f}", r.energy.value, r.energy.standard_error),
-                         k == 0 ? "" : fmt::format("{:.4f} ± {:.4f}", r.behind.value, r.behind.standard_error), r.coverage.value,
+      say(a, fmt::format("{:>18} {:>19} {:>9.3f}  {}{}", fmt::format("{:.4g} ± {:.2g}", r.energy.value, r.energy.standard_error),
+                         k == 0 ? "" : fmt::format("{:.4g} ± {:.2g}", r.behind.value, r.behind.standard_error), r.coverage.value,
                          all[r.candidate].words, r.failed ? fmt::format("  ({} starts without a forecast)", r.failed) : ""));
   }
   if (result.rows.size() > shown) say(a, fmt::format("… {} more in {}", result.rows.size() - shown, (folder / "table.csv").string()));
-  say(a, fmt::format("{:>18}  {:>18} {:>9}  climatology", fmt::format("{:.4f}", result.climatology), "", ""));
+  say(a, fmt::format("{:>18}  {:>18} {:>9}  climatology", fmt::format("{:.4g}", result.climatology), "", ""));
   say(a, "(± standard error over starts; in units of each variable's sd; lower scores are better)\n");
   say(a, "Best, fitted to all rows:\n  " + command);
   say(a, fmt::format("Model, table and picture in {}", folder.string()));

@@ -185,7 +185,7 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
 
 std::string tuning_figure(const Tuning& tuning) {
   Panel panel;
-  panel.x_label = "settings, best first";
+  panel.x_label = "settings, by their rank in table.csv";
   panel.y_label = "energy score";
   Line points{.label = "mean over starts", .width = 4, .points = true};
   bool first = true;
