@@ -29,6 +29,7 @@ Command split_command();
 Command plot_command();
 Command systems_command();
 Command lyapunov_command();
+Command attractor_command();
 Command evaluate_command();
 Command calibrate_command();
 Command reproduce_command();

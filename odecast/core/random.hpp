@@ -17,6 +17,7 @@ enum class Purpose : std::uint32_t {
   observation_noise = 7,
   trajectory_draw = 8,
   evaluation = 9,
+  attractor = 20,
 };
 
 /// A stream of random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC'11), a bijection of a
