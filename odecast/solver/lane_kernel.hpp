@@ -70,6 +70,7 @@ struct LaneProblem {
   }
   bool load(int l, double* t0, Pack* y) {
     if (next == job.members) return false;
+    job.pulse();
     const int k = member[l] = next++;
     const int n = job.variables, size = n * job.monomials;
     for (int c = 0; c < size; ++c)

@@ -7,6 +7,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/parallel.hpp"
 #include "odecast/solver/stepper.hpp"
 
 namespace odecast {
@@ -68,7 +69,10 @@ struct OneTrajectory {
     solution.next_step = h;
     solution.end_state = Eigen::Map<const Vector>(y, u0.size());
   }
-  void count(int, bool accepted) { ++(accepted ? solution.accepted : solution.rejected); }
+  void count(int, bool accepted) {
+    ++(accepted ? solution.accepted : solution.rejected);
+    if ((solution.accepted + solution.rejected) % 64 == 0) pulse();
+  }
   double* scratch() { return buffer.data(); }
 };
 

@@ -294,7 +294,11 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
         Stream stream(summary.seeds[s], Purpose::initial_weights, 0);
         for (auto& x : start.theta) x = 2 * stream.uniform() - 1;
         start.result = minimise(
-            [&](const Vector& theta, Vector& gradient) { return own(theta, gradient); }, start.theta,
+            [&](const Vector& theta, Vector& gradient) {
+              pulse();
+              return own(theta, gradient);
+            },
+            start.theta,
             {.max_iterations = options.max_iterations,
              .gradient_tolerance = options.gradient_tolerance});
         Vector ignored(start.theta.size());

@@ -31,8 +31,11 @@ CALLS = {
     "adam": lambda d, m, much: odecast.fit(d, trainer="adam"),
     "network": lambda d, m, much: odecast.fit(d, layers=[32, 32]),
     "exact": lambda d, m, much: odecast.fit(d, starts=100_000),
+    "long starts": lambda d, m, much: odecast.fit(d, degree=6, starts=1000),
     "many rows": lambda d, m, much: [odecast.fit(much) for _ in range(20)],
     "draws": lambda d, m, much: m.forecast(until=2000, step=1, draws=1_000_000, bands="sd", attempts=1000),
+    "long trajectories": lambda d, m, much: m.forecast(until=1e6, step=1000, draws=1000, bands="sd"),
+    "one by one": lambda d, m, much: m.forecast(until=1000, step=1, draws=20_000, method="rk4", bands="sd"),
     "function": lambda d, m, much: odecast.forecast(slow_function, [1.0], until=100, step=1, draws=100),
     "simulate": lambda d, m, much: odecast.simulate("Lorenz", until=20_000, step=0.01),
 }

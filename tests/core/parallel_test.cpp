@@ -37,5 +37,25 @@ TEST(ParallelTest, BetweenRunsOnTheCallingThreadAndMayStop) {
                std::runtime_error);
 }
 
+// Every item runs until it is stopped: without the pulse this would not end.
+TEST(ParallelTest, APulseStopsItemsThatTakeLong) {
+  const auto caller = std::this_thread::get_id();
+  for (const int threads : {1, 2, 8}) {
+    int calls = 0;
+    const auto stop = [&](std::size_t) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      if (++calls == 1000) throw std::runtime_error("stop");
+    };
+    EXPECT_THROW(parallel_for(
+                     threads, 100,
+                     [](std::size_t) {
+                       for (;;) pulse();
+                     },
+                     stop),
+                 std::runtime_error);
+  }
+  pulse();  // nothing outside
+}
+
 }  // namespace
 }  // namespace odecast
