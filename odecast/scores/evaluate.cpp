@@ -225,6 +225,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
         bool valid[4] = {true, true, true, true};
         double cumulative = 0, sizes = 0, smape = 0;
         for (std::size_t j = 0; j < leads; ++j) {
+          pulse();
           const auto row = static_cast<Eigen::Index>(j + 1);
           const Vector y = t.states.row(start.rows[j]).transpose();
           Matrix draws(static_cast<Eigen::Index>(forecast_of_it.samples.size()), n);

@@ -70,7 +70,6 @@ struct LaneProblem {
   }
   bool load(int l, double* t0, Pack* y) {
     if (next == job.members) return false;
-    job.pulse();
     const int k = member[l] = next++;
     const int n = job.variables, size = n * job.monomials;
     for (int c = 0; c < size; ++c)
@@ -116,7 +115,9 @@ struct LaneProblem {
     job.ends[member[l]].status = static_cast<SolveStatus>(status);
     job.ends[member[l]].time = t;
   }
-  void count(int l, bool) { ++job.ends[member[l]].steps; }
+  void count(int l, bool) {
+    if ((++job.ends[member[l]].steps & 255) == 0) job.pulse();
+  }
   double* scratch() { return buffer; }
 };
 

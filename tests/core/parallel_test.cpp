@@ -57,5 +57,21 @@ TEST(ParallelTest, APulseStopsItemsThatTakeLong) {
   pulse();  // nothing outside
 }
 
+// The item is a loop of its own, on one thread and on two: a pulse inside it reaches the loop around.
+TEST(ParallelTest, APulseReachesTheLoopAround) {
+  for (const int threads : {1, 2}) {
+    int calls = 0;
+    const auto inner = [](std::size_t) {
+      for (;;) pulse();
+    };
+    EXPECT_THROW(parallel_for(
+                     threads, 4, [&](std::size_t) { parallel_for(threads, 4, inner); },
+                     [&](std::size_t) {
+                       if (++calls == 1000) throw std::runtime_error("stop");
+                     }),
+                 std::runtime_error);
+  }
+}
+
 }  // namespace
 }  // namespace odecast
