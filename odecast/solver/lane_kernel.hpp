@@ -40,6 +40,7 @@ struct LaneProblem {
   double* buffer;
   int next = 0;
   int member[kLanes] = {};
+  unsigned passes = 0;
 
   ODECAST_INLINE void evaluate(const Pack&, const Pack* u, Pack* dudt) {
     if constexpr (N > 0) {
@@ -79,6 +80,9 @@ struct LaneProblem {
     *t0 = job.t0;
     return true;
   }
+  void pass() {
+    if ((++passes & 255) == 0) job.pulse();
+  }
   double interval(int) const { return job.times[job.outputs - 1] - job.t0; }
   double limit(int) const { return job.times[job.outputs - 1]; }
   bool before_step(int) const { return false; }
@@ -115,9 +119,7 @@ struct LaneProblem {
     job.ends[member[l]].status = static_cast<SolveStatus>(status);
     job.ends[member[l]].time = t;
   }
-  void count(int l, bool) {
-    if ((++job.ends[member[l]].steps & 255) == 0) job.pulse();
-  }
+  void count(int l, bool) { ++job.ends[member[l]].steps; }
   double* scratch() { return buffer; }
 };
 

@@ -40,6 +40,7 @@ struct OneTrajectory {
   double limit(int) const {
     return land ? times[static_cast<std::size_t>(solution.outputs)] : times.back();
   }
+  void pass() const {}
   bool before_step(int) const {
     if (!field.step_hook() || solution.accepted == 0) return false;
     field.step_hook()(static_cast<std::uint64_t>(solution.accepted));
