@@ -111,6 +111,8 @@ std::vector<Option> evaluate_option_list();
 /// The file with the model's variables and inputs.
 Dataset read_truth(const Arguments& arguments, const Model& model, const std::string& path);
 nlohmann::ordered_json evaluation_json(const Evaluation& evaluation, const EvaluateOptions& options);
+/// Coverage before and, judged on the other half of the starts, after; by how much bands become wider.
+nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration);
 std::string evaluation_text(const Evaluation& evaluation, const EvaluateOptions& options);
 
 Vector to_vector(const std::vector<double>& values);

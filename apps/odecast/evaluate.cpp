@@ -26,7 +26,7 @@ std::string text_of(const Mean& m) {
   return m.standard_error > 1e-9 * std::abs(m.value) ? fmt::format("{:.3g} ± {:.2g}", m.value, m.standard_error) : fmt::format("{:.3g}", m.value);
 }
 
-int run(const Arguments& a) {
+int run_evaluate(const Arguments& a) {
   const Model model = load_model(a.positional(0));
   const EvaluateOptions options = evaluate_options(a, model);
   const Dataset truth = read_truth(a, model, a.positional(1));
@@ -139,7 +139,7 @@ Command evaluate_command() {
           "odecast evaluate model.json test.csv --starts 100 --horizon 10",
           {{"MODEL", "file written by odecast fit"}, {"TRUTH", "data as for fit, held out from it"}},
           with_common(evaluate_option_list()),
-          run};
+          run_evaluate};
 }
 
 }  // namespace odecast::cli

@@ -27,8 +27,6 @@ constexpr double kTight = 1e-3;         ///< continuity of a converged path, in 
 constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::size_t index(long i) { return static_cast<std::size_t>(i); }
-
 /// A set of terms with its path.
 struct Path {
   Support support;

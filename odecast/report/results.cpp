@@ -18,12 +18,6 @@ namespace {
 
 using Index = Eigen::Index;
 
-std::vector<double> column(const Matrix& m, Index i) {
-  std::vector<double> values(static_cast<std::size_t>(m.rows()));
-  for (Index t = 0; t < m.rows(); ++t) values[static_cast<std::size_t>(t)] = m(t, i);
-  return values;
-}
-
 std::string joined(const std::vector<std::string>& names) {
   if (names.size() <= 6) return fmt::format("{}", fmt::join(names, ", "));
   return fmt::format("{}, … {} ({} variables)", names[0], names.back(), names.size());

@@ -216,6 +216,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
   bool valid[4] = {true, true, true, true};
   double cumulative = 0, sizes = 0, smape = 0;
   for (std::size_t j = 0; j < leads; ++j) {
+    pulse();
     const auto row = static_cast<Eigen::Index>(j + 1);
     const Vector y = t.states.row(start.rows[j]).transpose();
     Matrix draws(static_cast<Eigen::Index>(made.samples.size()), n);
