@@ -1,4 +1,5 @@
-"""Writes python/odecast/__init__.pyi from the functions themselves, whose keywords come from the command line's table."""
+"""python -P python/make_stubs.py, with the package installed, writes python/odecast/__init__.pyi from the functions
+themselves, whose keywords come from the command line's table."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ def returns(name: str, function) -> str:
         return RETURNS[name]
     text = inspect.signature(function).return_annotation
     return {"np.ndarray": "Array", "list[np.ndarray]": "list[Array]", "np.ndarray | None": "Array | None",
-            "dict": "dict[str, Any]"}.get(text, text if isinstance(text, str) else "None")
+            "dict": "dict[str, Any]", "dict | None": "dict[str, Any] | None"}.get(text, text if isinstance(text, str) else "None")
 
 
 def class_stub(cls, options_of) -> list[str]:
@@ -103,7 +104,8 @@ def stubs() -> str:
 
     tables = {odecast.fit: _model._FIT, odecast.read: _data._READ, odecast.simulate: _data._SIMULATE,
               odecast.forecast: _forecast._DRAWS, odecast.score: _forecast._SCORE, odecast.Data.split: _data._SPLIT,
-              odecast.Model.forecast: _model._FORECAST, odecast.Forecast.report: _forecast._PAGE}
+              odecast.Model.forecast: _model._FORECAST, odecast.Model.evaluate: _model._EVALUATE,
+              odecast.Model.calibrate: _model._EVALUATE, odecast.Forecast.report: _forecast._PAGE}
     options_of = lambda function: tables.get(function, {})  # noqa: E731
     lines = [HEAD, "class NotTrusted(UserWarning): ...", "", "class Trajectory(NamedTuple):", "    id: str",
              "    times: Array", "    states: Array", "    inputs: Array", ""]

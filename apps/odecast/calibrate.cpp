@@ -10,7 +10,7 @@
 namespace odecast::cli {
 namespace {
 
-int run(const Arguments& a) {
+int run_calibrate(const Arguments& a) {
   Model model = load_model(a.positional(0));
   const std::string output = a.given("--output") ? a.text("--output") : a.positional(0);
   if (a.given("--output")) check_output(output, {a.positional(0), a.positional(1)});
@@ -20,37 +20,36 @@ int run(const Arguments& a) {
   const Observer observer = progress(a);
   const Evaluation all = evaluate(model, truth, options, observer);
   model.calibration = conformal(all);
-  const double halves = judged_coverage(all);
   save_model(model, output);
-  double narrowest = 1e300, widest = 0;
-  const double c = normal_quantile((1 + all.level) / 2);
-  for (const double f : model.calibration->factors.reshaped()) {
-    narrowest = std::min(narrowest, f / c);
-    widest = std::max(widest, f / c);
-  }
+  nlohmann::ordered_json result = calibration_json(all, *model.calibration);
   if (a.json()) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"starts", all.starts},
-                                              {"level", all.level},
-                                              {"coverage_before", all.model.coverage.value},
-                                              {"coverage_before_se", all.model.coverage.standard_error},
-                                              {"coverage_after_cross", halves},
-                                              {"smallest_factor", narrowest},
-                                              {"largest_factor", widest},
-                                              {"output", output}}
-                           .dump(2));
+    result["output"] = output;
+    fmt::print("{}\n", result.dump(2));
     return kDone;
   }
   say(a, fmt::format("{} starts, {} lead times to t+{:g}: the {:g} % band of the draws holds {:.3f} ± {:.3f}.", all.starts,
                      all.leads.size(), all.leads.back(), 100 * all.level, all.model.coverage.value,
                      all.model.coverage.standard_error));
   say(a, fmt::format("Bands become {:.2g} to {:.2g} times as wide. Calibrated on one half of the starts they hold {:.3f} of the other.",
-                     narrowest, widest, halves));
+                     result["smallest_factor"].get<double>(), result["largest_factor"].get<double>(),
+                     result["coverage_after_cross"].get<double>()));
   say(a, "The guarantee holds at each time by itself, if the forecast to come is like these starts: same system, same noise.");
   say(a, "Model written to " + output);
   return kDone;
 }
 
 }  // namespace
+
+nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration) {
+  const double c = normal_quantile((1 + evaluation.level) / 2);
+  return {{"starts", evaluation.starts},
+          {"level", evaluation.level},
+          {"coverage_before", evaluation.model.coverage.value},
+          {"coverage_before_se", evaluation.model.coverage.standard_error},
+          {"coverage_after_cross", judged_coverage(evaluation)},
+          {"smallest_factor", calibration.factors.minCoeff() / c},
+          {"largest_factor", calibration.factors.maxCoeff() / c}};
+}
 
 Command calibrate_command() {
   auto options = evaluate_option_list();
@@ -62,7 +61,7 @@ Command calibrate_command() {
           "odecast calibrate model.json heldout.csv --starts 200 --horizon 10 -o calibrated.json",
           {{"MODEL", "file written by odecast fit"}, {"TRUTH", "data as for fit, held out from it"}},
           with_common(std::move(options)),
-          run};
+          run_calibrate};
 }
 
 }  // namespace odecast::cli

@@ -29,9 +29,12 @@ Command split_command();
 Command plot_command();
 Command systems_command();
 Command lyapunov_command();
+Command attractor_command();
 Command evaluate_command();
 Command calibrate_command();
 Command reproduce_command();
+Command compare_command();
+Command tune_command();
 
 // Words turned into options, and results into the object that --json prints: what the Python package shares
 // with the command line. Options that name files are not looked at.
@@ -108,6 +111,8 @@ std::vector<Option> evaluate_option_list();
 /// The file with the model's variables and inputs.
 Dataset read_truth(const Arguments& arguments, const Model& model, const std::string& path);
 nlohmann::ordered_json evaluation_json(const Evaluation& evaluation, const EvaluateOptions& options);
+/// Coverage before and, judged on the other half of the starts, after; by how much bands become wider.
+nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration);
 std::string evaluation_text(const Evaluation& evaluation, const EvaluateOptions& options);
 
 Vector to_vector(const std::vector<double>& values);

@@ -23,7 +23,7 @@ nlohmann::ordered_json equations_json(const Model& model) {
 
 namespace {
 
-int run(const Arguments& a) {
+int run_equations(const Arguments& a) {
   const Model model = load_model(a.positional(0));
   const std::string format = a.json() ? "json" : a.text("--format");
   if (format == "json") {
@@ -50,7 +50,7 @@ Command equations_command() {
               {"--format", "HOW", "c is a function to compile", "text", 0, {"text", "latex", "json", "c"}},
               {"--all", "", "small terms too", ""},
           }),
-          run};
+          run_equations};
 }
 
 }  // namespace odecast::cli

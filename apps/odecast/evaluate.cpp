@@ -26,7 +26,7 @@ std::string text_of(const Mean& m) {
   return m.standard_error > 1e-9 * std::abs(m.value) ? fmt::format("{:.3g} ± {:.2g}", m.value, m.standard_error) : fmt::format("{:.3g}", m.value);
 }
 
-int run(const Arguments& a) {
+int run_evaluate(const Arguments& a) {
   const Model model = load_model(a.positional(0));
   const EvaluateOptions options = evaluate_options(a, model);
   const Dataset truth = read_truth(a, model, a.positional(1));
@@ -52,6 +52,7 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
   o.forecast.draws = static_cast<int>(a.whole("--draws", 2, 1000));
   o.forecast.level = a.number("--level");
   o.forecast.blow_up = BlowUp::until;
+  o.forecast.solver = default_solver(model);
   o.forecast.seed = a.seed();
   o.threads = a.threads();
   o.observations = a.given("--observations");
@@ -92,7 +93,8 @@ Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
   for (const ValidTime& v : e.valid)
     valid.push_back({{"convention", v.convention}, {"median", v.median}, {"lower_quartile", v.lower}, {"upper_quartile", v.upper}});
   return {{"starts", e.starts}, {"candidates", e.candidates}, {"discarded", e.discarded}, {"level", e.level},
-          {"horizon", o.horizon}, {"model", to_json(e.model)}, {"climatology", to_json(e.climatology)},
+          {"horizon", o.horizon}, {"model", to_json(e.model)},
+          {"crps_by_variable", std::vector<double>(e.crps.begin(), e.crps.end())}, {"climatology", to_json(e.climatology)},
           {"persistence", to_json(e.persistence)}, {"leads", e.leads}, {"coverage_by_lead", coverage},
           {"spread_by_lead", e.spread}, {"error_by_lead", e.error}, {"valid_time", valid}, {"ranks", e.ranks},
           {"uniformity_p", e.uniformity}, {"seed", o.forecast.seed}};
@@ -137,7 +139,7 @@ Command evaluate_command() {
           "odecast evaluate model.json test.csv --starts 100 --horizon 10",
           {{"MODEL", "file written by odecast fit"}, {"TRUTH", "data as for fit, held out from it"}},
           with_common(evaluate_option_list()),
-          run};
+          run_evaluate};
 }
 
 }  // namespace odecast::cli

@@ -18,7 +18,7 @@
 namespace odecast::cli {
 namespace {
 
-const FitOptions kDefaults;
+const FitOptions kFitDefaults;
 
 std::string schedule_text(const std::vector<Phase>& schedule) {
   std::string text;
@@ -182,7 +182,7 @@ std::string fit_complaint(const FitSummary& summary) {
 
 namespace {
 
-int run(const Arguments& a) {
+int run_fit(const Arguments& a) {
   const FitOptions options = fit_options(a);
   const std::string output = a.text("--output");
   const auto inputs = a.paths(0);
@@ -272,30 +272,30 @@ int run(const Arguments& a) {
 }  // namespace
 
 Command fit_command() {
-  const auto& t = kDefaults.training;
+  const auto& t = kFitDefaults.training;
   std::vector<Option> options = {
       {"--posterior", "WHAT", "where the spread comes from. dropout: the paper's masks;\ntrajectory: the likelihood of the observations, sparse\nequations; regression: Bayesian regression on integrals of the\ndata, sparse equations, in milliseconds; bootstrap: the same\nintegrals drawn again in blocks; ensemble: networks trained\nfrom different seeds", "dropout", 0, {"dropout", "trajectory", "regression", "bootstrap", "ensemble"}},
-      {"--replicates", "N", "of the bootstrap: how often the rows are drawn again", fmt::format("{}", kDefaults.replicates)},
-      {"--members", "N", "networks of the ensemble", fmt::format("{}", kDefaults.members)},
+      {"--replicates", "N", "of the bootstrap: how often the rows are drawn again", fmt::format("{}", kFitDefaults.replicates)},
+      {"--members", "N", "networks of the ensemble", fmt::format("{}", kFitDefaults.members)},
       {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
       {"--kind", "WHAT", "flow: learn du/dt; map: learn the next row from each, in discrete\ntime", "flow", 0, {"flow", "map"}},
       {"--between", "HOW", "inputs between rows: linear, or held until the next row", "linear", 0, {"linear", "held"}},
-      {"--degree", "P", "degree of the polynomial kernel, or of the candidate terms;\nauto: that of the most evidence (regression, bootstrap)", fmt::format("{}", kDefaults.degree)},
+      {"--degree", "P", "degree of the polynomial kernel, or of the candidate terms;\nauto: that of the most evidence (regression, bootstrap)", fmt::format("{}", kFitDefaults.degree)},
       {"--hidden", "K", "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
-      {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kDefaults.dropout)},
+      {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws", fmt::format("{}", kFitDefaults.dropout)},
       {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
       {"--scale", "WHAT", "standardise variables inside, or not (the paper's setting)", "standard", 0, {"standard", "none"}},
       {"--derivative", "HOW", "how derivatives are taken from the data: forward (the paper);\ncentral2 … central8 for clean data; savgol, spline smooth;\nweak integrates instead, the default of regression and\nbootstrap; auto tries them on held-out rows", "forward", 0, {"forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak", "auto"}},
       {"--noise", "S,…", "sd of the observation noise, one or one per variable, in the\nunits of the data (default: estimated)", ""},
       {"--gap", "T", "a longer spacing is a gap that nothing crosses (default: 30\ntimes the usual spacing of the trajectory)", ""},
       {"--terms", "WHICH", "select: only terms that the data support; for dropout it needs\n--dropout 0, for regression and bootstrap it is the default", "all", 0, {"all", "select"}},
-      {"--noise-factor", "C", "error of forward derivatives: C·h^M (paper: h²), in model units", fmt::format("{}", kDefaults.derivative.forward.noise_factor)},
-      {"--noise-order", "M", "the M of that", fmt::format("{}", kDefaults.derivative.forward.noise_order)},
+      {"--noise-factor", "C", "error of forward derivatives: C·h^M (paper: h²), in model units", fmt::format("{}", kFitDefaults.derivative.forward.noise_factor)},
+      {"--noise-order", "M", "the M of that", fmt::format("{}", kFitDefaults.derivative.forward.noise_order)},
       {"--layers", "A,B,…", "a general network with these hidden layers instead of the\npolynomial kernel; no equations, same forecasts", ""},
       {"--activation", "NAME", "of those layers", "tanh", 0, {"identity", "power", "tanh", "sigmoid", "relu", "sin"}},
       {"--trainer", "NAME", "exact: L-BFGS on the exact objective, for polynomial kernels;\nadam, sgd: the paper's schedule; auto: exact, or adam with\n--layers", "auto", 0, {"auto", "exact", "adam", "sgd"}},
-      {"--starts", "N", "starting points of the exact trainer, the best is kept", fmt::format("{}", kDefaults.starts)},
-      {"--max-iterations", "N", "of the exact trainer, per start", fmt::format("{}", kDefaults.max_iterations)},
+      {"--starts", "N", "starting points of the exact trainer, the best is kept", fmt::format("{}", kFitDefaults.starts)},
+      {"--max-iterations", "N", "of the exact trainer, per start", fmt::format("{}", kFitDefaults.max_iterations)},
       {"--batches", "N", "how often the targets are drawn anew", fmt::format("{}", t.batches)},
       {"--schedule", "S@A,…", "for each batch S steps at learning rate A, and so on", schedule_text(t.schedule)},
       {"--noise-samples", "B", "draws of the derivative noise per row and batch", fmt::format("{}", t.noise_samples)},
@@ -328,7 +328,7 @@ Command fit_command() {
                     "                         several trajectories",
             true, true}},
           with_common(std::move(options)),
-          run};
+          run_fit};
 }
 
 }  // namespace odecast::cli

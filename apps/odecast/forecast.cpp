@@ -18,7 +18,7 @@
 namespace odecast::cli {
 namespace {
 
-const ForecastOptions kDefaults;
+const ForecastOptions kForecastDefaults;
 constexpr int kPageSamples = 5;
 
 }  // namespace
@@ -199,7 +199,7 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   return good ? kDone : kNotTrusted;
 }
 
-int run(const Arguments& a) {
+int run_forecast(const Arguments& a) {
   const std::string input = a.positional(0), output = a.text("--output");
   const std::string report = a.text("--report");
   check_output(output, {input, a.text("--at"), a.text("--truth")});
@@ -268,7 +268,7 @@ int run(const Arguments& a) {
 }
 
 std::vector<Option> option_list() {
-  const auto& s = kDefaults.solver;
+  const auto& s = kForecastDefaults.solver;
   return {
       {"--init", "A,B,…", "start (default: the last observation)", ""},
       {"--init-sd", "A,B,…", "standard deviation of a Gaussian start (default: a point)", ""},
@@ -281,9 +281,9 @@ std::vector<Option> option_list() {
       {"--observations", "", "bands for what would be observed, too: the state and its noise", ""},
       {"--noise", "S,…", "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
       {"--raw", "", "the band of the draws, without the model's calibration", ""},
-      {"--draws", "M", "trajectories that count", fmt::format("{}", kDefaults.draws)},
+      {"--draws", "M", "trajectories that count", fmt::format("{}", kForecastDefaults.draws)},
       {"--masks", "WHICH", "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 hidden units)", "sampled", 0, {"sampled", "enumerated"}},
-      {"--level", "P", "confidence level of the band", fmt::format("{}", kDefaults.level)},
+      {"--level", "P", "confidence level of the band", fmt::format("{}", kForecastDefaults.level)},
       {"--bands", "WHICH", "mean ± c sd (the paper), quantiles, or both", "both", 0, {"both", "sd", "quantiles"}},
       {"--blow-up", "RULE", "discard: a run that blows up is replaced (the paper; looks\nahead); until: it counts up to that time", "discard", 0, {"discard", "until"}},
       {"--field", "WHICH", "draws; or one trajectory of the mean over masks, or of the\npoint estimate with all units kept", "draws", 0, {"draws", "mean", "point"}},
@@ -293,8 +293,8 @@ std::vector<Option> option_list() {
       {"--rtol", "E", "relative tolerance of rk45 (finer by default for a trajectory\nposterior, whose band may be narrow)", fmt::format("{}", s.rtol)},
       {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
       {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
-      {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kDefaults.bound_factor)},
-      {"--attempts", "N", "at most N × draws trajectories are tried", fmt::format("{}", kDefaults.attempts_per_draw)},
+      {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kForecastDefaults.bound_factor)},
+      {"--attempts", "N", "at most N × draws trajectories are tried", fmt::format("{}", kForecastDefaults.attempts_per_draw)},
       {"--max-steps", "N", "solver steps after which a run counts as blown up", fmt::format("{}", s.max_steps)},
       seed_option(),
       threads_option(),
@@ -324,7 +324,7 @@ Command forecast_command() {
       "odecast forecast model.json --at test.csv --truth test.csv --report page.html",
       {{"MODEL", "file written by odecast fit"}},
       with_common(std::move(options)),
-      run};
+      run_forecast};
 }
 
 }  // namespace odecast::cli

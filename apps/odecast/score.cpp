@@ -78,7 +78,7 @@ nlohmann::ordered_json score_json(const Scores& s) {
 
 namespace {
 
-int run(const Arguments& a) {
+int run_score(const Arguments& a) {
   const ScoreOptions options = score_options(a);
   const Forecast forecast = read_forecast(a.positional(0));
   const Scores s = score(forecast, read_observations(a.positional(1), reading(a)), options);
@@ -106,7 +106,7 @@ Command score_command() {
           "odecast score forecast.csv test.csv --system SprottB",
           {{"FORECAST", "file written by odecast forecast"}, {"TRUTH", "data as for fit"}},
           with_common(std::move(options)),
-          run};
+          run_score};
 }
 
 }  // namespace odecast::cli

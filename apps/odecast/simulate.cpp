@@ -113,7 +113,7 @@ std::string simulate_complaint(const Arguments& a, const Simulation& simulation)
 
 namespace {
 
-int run(const Arguments& a) {
+int run_simulate(const Arguments& a) {
   const std::string output = a.text("--output");
   if (!output.empty()) check_output(output, {});
   Simulation made;
@@ -177,7 +177,7 @@ Command simulate_command() {
           seed_option(),
           {"--output", "FILE", "CSV to write (default: standard output)", "", 'o'},
       }),
-      run};
+      run_simulate};
 }
 
 }  // namespace odecast::cli

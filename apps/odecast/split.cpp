@@ -8,7 +8,7 @@
 namespace odecast::cli {
 namespace {
 
-int run(const Arguments& a) {
+int run_split(const Arguments& a) {
   const auto inputs = a.paths(0);
   const std::string train = a.text("--train"), test = a.text("--test");
   check_two_outputs("--train", train, "--test", test);
@@ -43,7 +43,7 @@ Command split_command() {
           "odecast split my.csv --holdout 0.2 --train train.csv --test test.csv",
           {{"DATA", "as for fit", true, true}},
           with_common(std::move(options)),
-          run};
+          run_split};
 }
 
 }  // namespace odecast::cli

@@ -16,4 +16,9 @@ void parallel_for(
     int threads, std::size_t count, const std::function<void(std::size_t)>& body,
     const std::function<void(std::size_t)>& between = [](std::size_t) {});
 
+/// For items that may take long: body calls it now and then, so that work stops soon after it is told to. On the
+/// calling thread it runs `between`, of every loop around the item too; on the others it throws once the work has failed.
+/// Outside of parallel_for nothing happens.
+void pulse();
+
 }  // namespace odecast

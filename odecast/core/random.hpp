@@ -19,6 +19,7 @@ enum class Purpose : std::uint32_t {
   evaluation = 9,
   bootstrap_blocks = 10,
   ensemble_member = 11,
+  attractor = 20,
 };
 
 /// A stream of random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC'11), a bijection of a

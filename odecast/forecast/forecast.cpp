@@ -160,7 +160,7 @@ double noisy_quantile(double p, double sigma, std::span<const double> x, std::sp
   return guess;
 }
 
-void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forecast& f) {
+void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forecast& f, const Observer& observer) {
   f.q_lower.resize(rows + 1, s.n);
   f.q_median.resize(rows + 1, s.n);
   f.q_upper.resize(rows + 1, s.n);
@@ -169,7 +169,7 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
   const auto size = e.stored.size();
   constexpr int chunk = 64;  // times gathered together: neighbours share cache lines and order
   const auto chunks = static_cast<std::size_t>((rows + chunk - 1) / chunk);
-  parallel_for(s.options.threads, chunks * static_cast<std::size_t>(s.n), [&](std::size_t job) {
+  const auto one_chunk = [&](std::size_t job) {
     const int i = static_cast<int>(job / chunks);
     const int begin = static_cast<int>(job % chunks) * chunk, end = std::min(rows, begin + chunk);
     // Trajectories that have ended weigh nothing and come last.
@@ -212,7 +212,9 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
       f.observed_q_lower(at + 1, i) = offset + scale * lower;
       f.observed_q_upper(at + 1, i) = offset + scale * upper;
     }
-  });
+  };
+  parallel_for(s.options.threads, chunks * static_cast<std::size_t>(s.n), one_chunk,
+               [&](std::size_t) { observer("forecasting", 1); });
 }
 
 /// 1 - P(blow-up by each output time).
@@ -392,12 +394,13 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     if (q_band) f.observed_q_lower = lower, f.observed_q_upper = upper;  // right at the start, filled in below
   }
   if (q_band) {
-    fill_quantiles(s, total, rows, f);
+    fill_quantiles(s, total, rows, f, observer);
     f.q_median.row(0) = f.mean.row(0);
     f.q_lower.row(0) = f.mean.row(0) - c * f.sd.row(0);
     f.q_upper.row(0) = f.mean.row(0) + c * f.sd.row(0);
   }
   for (const SampleTrajectory& sample : total.samples) {
+    observer("forecasting", 1);
     const int outputs = std::min(sample.outputs, rows);
     Matrix& states = f.samples.emplace_back(outputs + 1, s.n);
     states.row(0) = model.scaling.to_user(s.start_of(sample.index)).transpose();

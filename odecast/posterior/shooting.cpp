@@ -15,8 +15,6 @@ namespace {
 constexpr int kLanes = 8;
 constexpr int kBlocksPerJob = 32;  ///< sums run over jobs in order, whatever thread ran them
 
-std::size_t index(long i) { return static_cast<std::size_t>(i); }
-
 /// The field as lists: monomials that are needed, terms, Jacobian entries.
 struct FieldLists {
   std::vector<int> parent, variable, equation, monomial, slope_place, slope_monomial;

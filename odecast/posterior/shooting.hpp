@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "odecast/posterior/segment_job.hpp"
 
 namespace odecast {
+
+/// A count or place as the standard library has it.
+inline std::size_t index(long i) { return static_cast<std::size_t>(i); }
 
 /// One run of observations. Weight 0 means: not observed, the value is not looked at.
 struct ObservedRun {

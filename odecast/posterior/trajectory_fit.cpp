@@ -27,8 +27,6 @@ constexpr double kTight = 1e-3;         ///< continuity of a converged path, in 
 constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::size_t index(long i) { return static_cast<std::size_t>(i); }
-
 /// A set of terms with its path.
 struct Path {
   Support support;
@@ -217,6 +215,10 @@ class Search {
     double now = total_cost(shooting_, e, path.theta, path.starts, q), damping = 0;
     bool smooth_way = true;
     if (!std::isfinite(now)) return false;
+    // Gaps of nearly clean data are round-off: each adds its square in units of q times the noise, and no step removes it.
+    const double round_off = 4 * std::numeric_limits<double>::epsilon() / (q * path.noise.minCoeff());
+    const double asked = gain;
+    gain = std::max(gain, shooting_.segments() * dimension() * round_off * round_off);
     for (int k = 0; k < most;) {
       observer_("fitting", 0);
       const Sweep s = sweep(shooting_, e, path.theta, path.starts, q, damping);
@@ -239,7 +241,7 @@ class Search {
           damping = damping > 1e-5 ? damping / 10 : 0;
           ++k;
           if (fall < gain) return smooth_way;
-        } else if (std::abs(cost - now) <= std::max(1e-9 * std::abs(now), 0.1 * gain)) {
+        } else if (std::abs(cost - now) <= std::max(1e-9 * std::abs(now), gain > asked ? gain : 0.1 * gain)) {
           return smooth_way;  // flat to round-off
         }
       }
@@ -594,7 +596,8 @@ class Search {
     }
   }
 
-  /// Finer steps while the integrator's error shows. Returns whether it changed.
+  /// Finer steps while the integrator's error shows and falls: where halved steps leave more than a quarter of it, it is
+  /// round-off. Returns whether it changed.
   bool refine(const Path& path) {
     const Flow& now = shooting_.flow();
     Flow finer = now;
@@ -609,12 +612,17 @@ class Search {
     for (int i = 0; i < dimension(); ++i)
       shows = shows || error[i] * many > limit * path.noise[i] +
                                              4 * std::numeric_limits<double>::epsilon() * many;
-    if (!shows) return false;
+    const double largest = error.maxCoeff();
+    if (!shows || (now.method == FlowMethod::rk8 && largest > flow_error_ / 4)) return false;
+    flow_error_ = largest;
     shooting_.set_flow(finer);
     use(path);
     return true;
   }
-  void reset_flow() { shooting_.set_flow({FlowMethod::rk4, shooting_.flow().longest_step, 1}); }
+  void reset_flow() {
+    shooting_.set_flow({FlowMethod::rk4, shooting_.flow().longest_step, 1});
+    flow_error_ = kInfinity;
+  }
 
   Vector initial_noise() const { return known_ ? *known_ : smoothed_.noise.cwiseMax(floor_); }
 
@@ -759,6 +767,7 @@ class Search {
   Vector active_;  ///< 0 for a constant variable
   Shooting shooting_;
   Vector floor_;
+  double flow_error_ = kInfinity;  ///< of the flow before it was refined last
 };
 
 /// Everything in model units, and what is known before the search.

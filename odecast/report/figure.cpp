@@ -9,13 +9,14 @@
 #include "odecast/core/error.hpp"
 
 namespace odecast {
-namespace {
 
 std::vector<double> column(const Matrix& m, Eigen::Index i) {
   std::vector<double> values;
   for (Eigen::Index t = 0; t < m.rows(); ++t) values.push_back(m(t, i));
   return values;
 }
+
+namespace {
 
 /// The truth over the span of the forecast, of the variable with that name.
 std::optional<Line> truth_line(const Dataset& truth, const std::string& trajectory,

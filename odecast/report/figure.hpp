@@ -22,6 +22,9 @@ struct FigureContent {
 /// Mean and band of a forecast over the truth, as SVG. Throws Error (usage) for an unknown variable.
 std::string forecast_figure(const Forecast& forecast, const FigureContent& content);
 
+/// A column of a matrix.
+std::vector<double> column(const Matrix& m, Eigen::Index i);
+
 /// Whole Lyapunov times since `from`, at most five; none for an exponent that is not positive.
 std::vector<Mark> lyapunov_marks(double from, double until, double exponent);
 

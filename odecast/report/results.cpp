@@ -18,12 +18,6 @@ namespace {
 
 using Index = Eigen::Index;
 
-std::vector<double> column(const Matrix& m, Index i) {
-  std::vector<double> values(static_cast<std::size_t>(m.rows()));
-  for (Index t = 0; t < m.rows(); ++t) values[static_cast<std::size_t>(t)] = m(t, i);
-  return values;
-}
-
 std::string joined(const std::vector<std::string>& names) {
   if (names.size() <= 6) return fmt::format("{}", fmt::join(names, ", "));
   return fmt::format("{}, … {} ({} variables)", names[0], names.back(), names.size());
@@ -213,7 +207,21 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
     figure.caption =
         "Root mean square over the variables, each divided by its root mean square in the data.";
   }
-  panel.lines.push_back({.label = "spread (sd)", .x = f.times, .y = relative_spread(f, scale)});
+  const std::vector<double> spread = relative_spread(f, scale);
+  panel.lines.push_back({.label = "spread (sd)", .x = f.times, .y = spread});
+  const auto first = std::find_if(spread.begin(), spread.end(), [](double s) { return s > 0; });
+  if (content.lyapunov && first != spread.end()) {
+    // What a small spread would grow to; beyond the size of the attractor nothing grows.
+    Line expected{.label = "expected growth, exp(λt)", .ink = Ink::muted, .dashed = true, .width = 1.2};
+    for (auto k = static_cast<std::size_t>(first - spread.begin()); k < spread.size(); ++k) {
+      const double grown =
+          *first * std::exp(*content.lyapunov * (f.times[k] - f.times[static_cast<std::size_t>(first - spread.begin())]));
+      if (grown > 1) break;
+      expected.x.push_back(f.times[k]);
+      expected.y.push_back(grown);
+    }
+    if (expected.x.size() > 1) panel.lines.push_back(std::move(expected));
+  }
   if (content.truth)
     panel.lines.push_back({.label = "0.4: limit of the valid prediction time",
                            .x = {f.times.front(), f.times.back()},

@@ -13,8 +13,6 @@
 namespace odecast {
 namespace {
 
-constexpr int kRankBins = 10;
-
 /// A row of the truth to start from, and the rows at the leads.
 struct Start {
   const Trajectory* trajectory;
@@ -32,7 +30,7 @@ struct OneStart {
   Sums model, climatology, persistence;
   Matrix covered;        // leads × variables, 0 or 1
   Matrix spread, error;  // squares
-  Matrix scores;
+  Matrix scores, crps;
   double valid[4] = {};
   int rank = -1;
 };
@@ -49,9 +47,10 @@ double crps_of(std::vector<double>& draws, double y) {
   return distance / M - (M > 1 ? pairs / (M * (M - 1)) : 0);
 }
 
-/// Adds what one lead says of a forecast given by draws (rows, in units of sd) and by a band.
-void add(Sums& sums, const Matrix& draws, const Vector& y, const Vector& lower, const Vector& upper, double level) {
+/// Adds what one lead says of a forecast given by draws (rows, in units of sd) and by a band. The CRPS of each variable.
+Vector add(Sums& sums, const Matrix& draws, const Vector& y, const Vector& lower, const Vector& upper, double level) {
   const Eigen::Index n = y.size();
+  Vector crps(n);
   const Vector mean = draws.colwise().mean();
   std::vector<double> column(static_cast<std::size_t>(draws.rows()));
   for (Eigen::Index i = 0; i < n; ++i) {
@@ -60,7 +59,7 @@ void add(Sums& sums, const Matrix& draws, const Vector& y, const Vector& lower, 
     sums.covered += below == 0 && above == 0;
     sums.width += upper[i] - lower[i];
     sums.interval += upper[i] - lower[i] + 2 / (1 - level) * (below + above);
-    sums.crps += crps_of(column, y[i]);
+    sums.crps += crps[i] = crps_of(column, y[i]);
     sums.error += (y[i] - mean[i]) * (y[i] - mean[i]);
     if (draws.rows() > 1)
       sums.spread += (draws.col(i).array() - mean[i]).square().sum() / static_cast<double>(draws.rows() - 1);
@@ -68,15 +67,7 @@ void add(Sums& sums, const Matrix& draws, const Vector& y, const Vector& lower, 
   }
   sums.energy += energy_score(draws, y);
   ++sums.leads;
-}
-
-Mean mean_of(const std::vector<double>& values) {
-  Mean m;
-  const auto N = static_cast<double>(values.size());
-  for (const double v : values) m.value += v / N;
-  for (const double v : values) m.standard_error += (v - m.value) * (v - m.value);
-  m.standard_error = N > 1 ? std::sqrt(m.standard_error / (N * (N - 1))) : 0;
-  return m;
+  return crps;
 }
 
 EvaluationRow row_of(std::string name, const std::vector<OneStart>& starts, Sums OneStart::*which) {
@@ -148,15 +139,155 @@ std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o,
   return chosen;
 }
 
+/// States of the truth, as many as draws and evenly spaced, and mean ± c sd, in units of sd.
+struct Climate {
+  Vector scale;
+  Matrix states;
+  Vector lower, upper;
+};
+
+Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
+  const Spread truth_spread = spread(truth);
+  Climate climate;
+  climate.scale = truth_spread.sd.unaryExpr([](double s) { return s > 0 ? s : 1; });
+  const double c = normal_quantile((1 + o.forecast.level) / 2);
+  climate.lower = (truth_spread.mean - c * truth_spread.sd).cwiseQuotient(climate.scale);
+  climate.upper = (truth_spread.mean + c * truth_spread.sd).cwiseQuotient(climate.scale);
+  const long rows = truth.rows(), kept = std::min<long>(rows, o.forecast.draws);
+  climate.states.resize(kept, truth_spread.sd.size());
+  long at = 0, next = 0;
+  for (const Trajectory& t : truth.trajectories)
+    for (int i = 0; i < t.rows(); ++i, ++at)
+      if (next < kept && at >= next * rows / kept)
+        climate.states.row(next++) = t.states.row(i).cwiseQuotient(climate.scale.transpose());
+  return climate;
+}
+
+/// Forecasts from one start and scores it.
+struct Judge {
+  const Model& model;
+  const EvaluateOptions& o;
+  std::size_t leads;
+  Climate climate;
+
+  OneStart operator()(const Start& start, std::size_t index) const;
+  ForecastOptions options(const Start& start, std::size_t index) const;
+};
+
+ForecastOptions Judge::options(const Start& start, std::size_t index) const {
+  const Trajectory& t = *start.trajectory;
+  ForecastOptions f = o.forecast;
+  f.threads = 1;
+  f.seed += index;
+  f.masks = MaskSource::sampled;
+  f.bands = Bands::sd;
+  f.samples = std::min(1000, f.draws);
+  f.draws = f.samples;
+  f.init = t.states.row(start.row).transpose();
+  f.from = t.times[static_cast<std::size_t>(start.row)];
+  if (o.observations && f.noise) f.init_sd = *f.noise;
+  if (!o.observations) f.noise.reset();
+  f.times.clear();
+  for (std::size_t j = 0; j < leads; ++j) f.times.push_back(t.times[static_cast<std::size_t>(start.rows[j])]);
+  if (model.inputs.measured() > 0) f.inputs = InputSignal{t.times, t.inputs};
+  return f;
+}
+
+OneStart Judge::operator()(const Start& start, std::size_t index) const {
+  const Trajectory& t = *start.trajectory;
+  const Eigen::Index n = model.dimension();
+  const Vector& scale = climate.scale;
+  const ForecastOptions f = options(start, index);
+  OneStart one;
+  const Vector kept_state = f.init->cwiseQuotient(scale);
+  for (std::size_t j = 0; j < leads; ++j) {
+    const Vector y = t.states.row(start.rows[j]).transpose().cwiseQuotient(scale);
+    add(one.climatology, climate.states, y, climate.lower, climate.upper, f.level);
+    add(one.persistence, kept_state.transpose(), y, kept_state, kept_state, f.level);
+  }
+  const Forecast made = forecast(model, f, ignore_progress);
+  if (made.times.size() != leads + 1) return one;
+  one.good = true;
+  one.covered = one.spread = one.error = one.scores = one.crps = Matrix::Zero(static_cast<Eigen::Index>(leads), n);
+  Stream stream(o.forecast.seed, Purpose::evaluation, index);
+  const auto asked_lead = static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads));
+  const auto asked_variable = static_cast<Eigen::Index>(stream.uniform() * static_cast<double>(n));
+  const Matrix &lower = f.noise ? made.observed_lower : made.lower, &upper = f.noise ? made.observed_upper : made.upper;
+  bool valid[4] = {true, true, true, true};
+  double cumulative = 0, sizes = 0, smape = 0;
+  for (std::size_t j = 0; j < leads; ++j) {
+    pulse();
+    const auto row = static_cast<Eigen::Index>(j + 1);
+    const Vector y = t.states.row(start.rows[j]).transpose();
+    Matrix draws(static_cast<Eigen::Index>(made.samples.size()), n);
+    for (Eigen::Index k = 0; k < draws.rows(); ++k) {
+      const Matrix& sample = made.samples[static_cast<std::size_t>(k)];
+      draws.row(k) = sample.row(std::min(row, sample.rows() - 1));
+      if (f.noise)
+        for (Eigen::Index i = 0; i < n; ++i) draws(k, i) += (*f.noise)[i] * stream.normal();
+    }
+    one.crps.row(row - 1) = add(one.model, draws * scale.cwiseInverse().asDiagonal(), y.cwiseQuotient(scale),
+                                lower.row(row).transpose().cwiseQuotient(scale),
+                                upper.row(row).transpose().cwiseQuotient(scale), f.level);
+    double square = 0, norm = 0;
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const double mean = made.mean(row, i), sd = made.sd(row, i), error = y[i] - mean;
+      const double full = f.noise ? std::hypot(sd, (*f.noise)[i]) : sd;
+      one.covered(row - 1, i) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
+      one.spread(row - 1, i) = full * full / (scale[i] * scale[i]);
+      one.error(row - 1, i) = error * error / (scale[i] * scale[i]);
+      one.scores(row - 1, i) = std::abs(error) / (sd + kCalibrationFloor * model.size[i]);
+      square += one.error(row - 1, i);
+      norm += error * error;
+      smape += 2 * std::abs(error) / std::max(1e-300, std::abs(y[i]) + std::abs(mean));
+      sizes += y[i] * y[i];
+    }
+    cumulative += norm;
+    const auto count = static_cast<double>(n), upto = static_cast<double>(j + 1);
+    // Vlachas 2020; Pathak 2018 (mean square of the truth so far); cumulative sMAPE (0 to 100), cumulative NRMSE.
+    const bool still[4] = {std::sqrt(square / count) < 0.5, std::sqrt(norm / (sizes / upto)) < 0.4,
+                           100 * smape / (2 * count * upto) <= 30, std::sqrt(cumulative / sizes) <= 0.5};
+    for (int v = 0; v < 4; ++v) {
+      valid[v] = valid[v] && still[v];
+      if (valid[v]) one.valid[v] = f.times[j] - *f.from;
+    }
+    if (j == asked_lead) {
+      long below = 0, equal = 0;
+      for (Eigen::Index k = 0; k < draws.rows(); ++k) {
+        below += draws(k, asked_variable) < y[asked_variable];
+        equal += draws(k, asked_variable) == y[asked_variable];
+      }
+      const double rank = static_cast<double>(below) + stream.uniform() * static_cast<double>(equal + 1);
+      one.rank = std::min(o.bins - 1, static_cast<int>(o.bins * rank / static_cast<double>(draws.rows() + 1)));
+    }
+  }
+  return one;
+}
+
 }  // namespace
 
+Mean mean_of(const std::vector<double>& values) {
+  Mean m;
+  const auto N = static_cast<double>(values.size());
+  for (const double v : values) m.value += v / N;
+  for (const double v : values) m.standard_error += (v - m.value) * (v - m.value);
+  m.standard_error = N > 1 ? std::sqrt(m.standard_error / (N * (N - 1))) : 0;
+  return m;
+}
+
 double energy_score(const Matrix& draws, const Vector& truth) {
-  const Eigen::Index M = draws.rows();
-  double distance = 0, pairs = 0;
-  for (Eigen::Index k = 0; k < M; ++k) {
-    distance += (draws.row(k).transpose() - truth).norm();
-    for (Eigen::Index l = 0; l < k; ++l) pairs += (draws.row(k) - draws.row(l)).norm();
-  }
+  const Eigen::Index M = draws.rows(), n = draws.cols();
+  // A column for each variable, so that the distances of one draw from those before it are one expression.
+  const Eigen::ArrayXXd x = draws.array();
+  Eigen::ArrayXd square(M);
+  const auto distances = [&](const auto& from, Eigen::Index count) {
+    square.head(count) = (x.col(0).head(count) - from(0)).square();
+    for (Eigen::Index i = 1; i < n; ++i) square.head(count) += (x.col(i).head(count) - from(i)).square();
+    return square.head(count).sqrt().sum();
+  };
+  double pairs = 0;
+  for (Eigen::Index k = 1; k < M; ++k) pairs += distances([&](Eigen::Index i) { return x(k, i); }, k);
+  const double distance = distances([&](Eigen::Index i) { return truth[i]; }, M);
   return distance / static_cast<double>(M) - (M > 1 ? pairs / (static_cast<double>(M) * static_cast<double>(M - 1)) : 0);
 }
 
@@ -164,124 +295,32 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   if (truth.variables != model.variables)
     throw_data({truth.source, fmt::format("{} variables", truth.variables.size()),
                 "the variables of the model, in their order", "Choose them with --variables."});
-  if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1)
-    throw_usage({"evaluate", fmt::format("{} starts, horizon {}", o.starts, o.horizon), "at least 2 starts and a horizon > 0",
+  if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1 || o.bins < 2)
+    throw_usage({"evaluate", fmt::format("{} starts, horizon {}, {} bins", o.starts, o.horizon, o.bins),
+                 "at least 2 starts and bins and a horizon > 0",
                  "For example --starts 100 --horizon 10."});
   Evaluation result;
   result.variables = model.variables;
   result.level = o.forecast.level;
   const std::vector<Start> starts = choose_starts(truth, o, result.candidates);
-  const Spread climate = spread(truth);
   const Eigen::Index n = model.dimension();
-  Vector scale = climate.sd;
-  for (double& s : scale) s = s > 0 ? s : 1;
-  const double c = normal_quantile((1 + result.level) / 2);
   // Uneven rows have leads of their own; the first start's stand for all.
   const double from = starts[0].trajectory->times[static_cast<std::size_t>(starts[0].row)];
   std::size_t leads = starts[0].rows.size();
   for (const Start& s : starts) leads = std::min(leads, s.rows.size());
   for (std::size_t j = 0; j < leads; ++j)
     result.leads.push_back(starts[0].trajectory->times[static_cast<std::size_t>(starts[0].rows[j])] - from);
-  // Climatology: states of the truth, as many as draws, evenly spaced.
-  const long rows = truth.rows(), kept = std::min<long>(rows, o.forecast.draws);
-  Matrix climatology(kept, n);
-  {
-    long at = 0, next = 0;
-    for (const Trajectory& t : truth.trajectories)
-      for (int i = 0; i < t.rows(); ++i, ++at)
-        if (next < kept && at >= next * rows / kept) climatology.row(next++) = t.states.row(i).cwiseQuotient(scale.transpose());
-  }
-  const Vector climate_lower = (climate.mean - c * climate.sd).cwiseQuotient(scale),
-               climate_upper = (climate.mean + c * climate.sd).cwiseQuotient(scale);
-  const double floor = kCalibrationFloor;
-
+  const Judge judge{model, o, leads, climate_of(truth, o)};
   std::vector<OneStart> all(starts.size());
   parallel_for(
-      o.threads, starts.size(),
-      [&](std::size_t s) {
-        const Start& start = starts[s];
-        const Trajectory& t = *start.trajectory;
-        OneStart& one = all[s];
-        ForecastOptions f = o.forecast;
-        f.threads = 1;
-        f.masks = MaskSource::sampled;
-        f.bands = Bands::both;
-        f.samples = std::min(1000, f.draws);
-        f.draws = f.samples;
-        f.init = t.states.row(start.row).transpose();
-        f.from = t.times[static_cast<std::size_t>(start.row)];
-        if (o.observations && f.noise) f.init_sd = *f.noise;
-        if (!o.observations) f.noise.reset();
-        f.times.clear();
-        for (std::size_t j = 0; j < leads; ++j) f.times.push_back(t.times[static_cast<std::size_t>(start.rows[j])]);
-        if (model.inputs.measured() > 0) f.inputs = InputSignal{t.times, t.inputs};
-        const Forecast forecast_of_it = forecast(model, f, ignore_progress);
-        if (forecast_of_it.times.size() != leads + 1) return;
-        one.good = true;
-        one.covered = one.spread = one.error = one.scores = Matrix::Zero(static_cast<Eigen::Index>(leads), n);
-        Stream stream(f.seed, Purpose::evaluation, s);
-        const auto asked_lead = static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads));
-        const auto asked_variable = static_cast<Eigen::Index>(stream.uniform() * static_cast<double>(n));
-        bool valid[4] = {true, true, true, true};
-        double cumulative = 0, sizes = 0, smape = 0;
-        for (std::size_t j = 0; j < leads; ++j) {
-          const auto row = static_cast<Eigen::Index>(j + 1);
-          const Vector y = t.states.row(start.rows[j]).transpose();
-          Matrix draws(static_cast<Eigen::Index>(forecast_of_it.samples.size()), n);
-          for (Eigen::Index k = 0; k < draws.rows(); ++k) {
-            const Matrix& sample = forecast_of_it.samples[static_cast<std::size_t>(k)];
-            draws.row(k) = sample.row(std::min(row, sample.rows() - 1));
-            if (f.noise)
-              for (Eigen::Index i = 0; i < n; ++i) draws(k, i) += (*f.noise)[i] * stream.normal();
-          }
-          const Matrix &lower = f.noise ? forecast_of_it.observed_lower : forecast_of_it.lower,
-                       &upper = f.noise ? forecast_of_it.observed_upper : forecast_of_it.upper;
-          const Vector scaled = y.cwiseQuotient(scale);
-          const Matrix scaled_draws = draws * scale.cwiseInverse().asDiagonal();
-          add(one.model, scaled_draws, scaled, lower.row(row).transpose().cwiseQuotient(scale),
-              upper.row(row).transpose().cwiseQuotient(scale), result.level);
-          add(one.climatology, climatology, scaled, climate_lower, climate_upper, result.level);
-          const Vector kept_state = f.init->cwiseQuotient(scale);
-          add(one.persistence, kept_state.transpose(), scaled, kept_state, kept_state, result.level);
-          double square = 0, norm = 0;
-          for (Eigen::Index i = 0; i < n; ++i) {
-            const double mean = forecast_of_it.mean(row, i), sd = forecast_of_it.sd(row, i), error = y[i] - mean;
-            const double full = f.noise ? std::hypot(sd, (*f.noise)[i]) : sd;
-            one.covered(row - 1, i) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
-            one.spread(row - 1, i) = full * full / (scale[i] * scale[i]);
-            one.error(row - 1, i) = error * error / (scale[i] * scale[i]);
-            one.scores(row - 1, i) = std::abs(error) / (sd + floor * model.size[i]);
-            square += one.error(row - 1, i);
-            norm += error * error;
-            smape += 2 * std::abs(error) / std::max(1e-300, std::abs(y[i]) + std::abs(mean));
-            sizes += y[i] * y[i];
-          }
-          cumulative += norm;
-          const auto count = static_cast<double>(n), upto = static_cast<double>(j + 1);
-          // Vlachas 2020; Pathak 2018 (mean square of the truth so far); cumulative sMAPE (0 to 100), cumulative NRMSE.
-          const bool still[4] = {std::sqrt(square / count) < 0.5, std::sqrt(norm / (sizes / upto)) < 0.4,
-                                 100 * smape / (2 * count * upto) <= 30, std::sqrt(cumulative / sizes) <= 0.5};
-          for (int v = 0; v < 4; ++v) {
-            valid[v] = valid[v] && still[v];
-            if (valid[v]) one.valid[v] = f.times[j] - *f.from;
-          }
-          if (j == asked_lead) {
-            long below = 0, equal = 0;
-            for (Eigen::Index k = 0; k < draws.rows(); ++k) {
-              below += draws(k, asked_variable) < y[asked_variable];
-              equal += draws(k, asked_variable) == y[asked_variable];
-            }
-            const double rank = static_cast<double>(below) + stream.uniform() * static_cast<double>(equal + 1);
-            one.rank = std::min(kRankBins - 1, static_cast<int>(kRankBins * rank / static_cast<double>(draws.rows() + 1)));
-          }
-        }
-      },
+      o.threads, starts.size(), [&](std::size_t s) { all[s] = judge(starts[s], s); },
       [&](std::size_t begun) {
         observer("evaluating", static_cast<double>(begun) / static_cast<double>(starts.size()));
       });
 
-  result.ranks.assign(kRankBins, 0);
+  result.ranks.assign(static_cast<std::size_t>(o.bins), 0);
   for (const OneStart& s : all) {
+    result.energies.push_back((s.good ? s.model.energy : s.persistence.energy) / s.persistence.leads);
     if (!s.good) {
       ++result.discarded;
       continue;
@@ -295,10 +334,13 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   result.model = row_of("model", all, &OneStart::model);
   result.climatology = row_of("climatology", all, &OneStart::climatology);
   result.persistence = row_of("persistence", all, &OneStart::persistence);
-  const double expected = static_cast<double>(result.starts) / kRankBins;
+  result.crps = Vector::Zero(n);
+  for (const OneStart& s : all)
+    if (s.good) result.crps += s.crps.colwise().mean().transpose() / result.starts;
+  const double expected = static_cast<double>(result.starts) / o.bins;
   double chi = 0;
   for (const int count : result.ranks) chi += (count - expected) * (count - expected) / expected;
-  result.uniformity = chi_square_tail(chi, kRankBins - 1);
+  result.uniformity = chi_square_tail(chi, o.bins - 1);
   for (std::size_t j = 0; j < leads; ++j) {
     std::vector<double> covered;
     double spread_square = 0, error_square = 0;

@@ -13,7 +13,9 @@ struct EvaluateOptions {
   int starts = 100;     ///< rows of the truth to forecast from, evenly spaced among those with a horizon after them
   double horizon = 10;  ///< in the user's time
   int leads = 50;       ///< times after the start that are scored, evenly spaced among the rows
-  /// Draws, level, seed and solver of every forecast; its start, times, inputs and samples are set here.
+  int bins = 10;        ///< of the ranks
+  /// Draws, level, seed and solver of every forecast; its start, times, inputs and samples are set here. Start number s
+  /// takes seed + s: with the same draws at all starts the ranks would not be independent.
   ForecastOptions forecast = {.draws = 200};
   /// The truth is observed with the noise of `forecast.noise`: starts have it as their sd, and what is judged is the forecast of an
   /// observation.
@@ -27,6 +29,7 @@ struct EvaluateOptions {
 struct Mean {
   double value = 0, standard_error = 0;
 };
+Mean mean_of(const std::vector<double>& of_starts);
 
 /// What is said of one way to forecast. Lengths are in units of each variable's standard deviation in the truth.
 struct EvaluationRow {
@@ -53,11 +56,13 @@ struct Evaluation {
   double level = 0.95;
   std::vector<double> leads;  ///< times after the start
   EvaluationRow model, climatology, persistence;
+  Vector crps;                   ///< of the model, per variable, in units of its sd
+  std::vector<double> energies;  ///< of the model for each start; persistence's where too few trajectories survive
   std::vector<Mean> coverage;  ///< of the model's band at each lead
   std::vector<double> spread, error;  ///< rms at each lead
   std::vector<ValidTime> valid;  ///< times; four conventions
   /// Rank of the truth among the draws, for one lead and variable of each start: uniform for a calibrated forecast.
-  std::vector<int> ranks;      ///< counts in ten bins
+  std::vector<int> ranks;      ///< counts in EvaluateOptions::bins
   double uniformity = 0;       ///< p-value of their χ²
   /// (start, lead, variable): |y - mean| / (sd + floor), what conformal calibration ranks.
   std::vector<Matrix> scores;  ///< one per lead: starts × variables

@@ -7,7 +7,7 @@ namespace odecast {
 
 struct LyapunovOptions {
   double until = 2000;     ///< time averaged over
-  double transient = 100;  ///< left out first
+  double transient = 100;  ///< left out first; the displacements turn along in it
   double interval = 0.5;   ///< between factorisations
   double rtol = 1e-8, atol = 1e-10;
   double bound = 1e8;      ///< leaving |u_i| <= bound is a blow-up
@@ -20,7 +20,7 @@ struct LyapunovSpectrum {
   /// How the orbit ended; the numbers are good for `finished` only.
   SolveStatus status = SolveStatus::finished;
   Vector exponents;        ///< largest first
-  Vector standard_error;   ///< from 20 batches of the time averaged over
+  Vector standard_error;   ///< from 40 batches of the time averaged over and their neighbours; not the solver's error
   /// Mean of div f along the orbit. It equals the sum of the exponents (Liouville).
   double divergence = 0;
   double time = 0;  ///< averaged over

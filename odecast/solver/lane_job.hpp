@@ -24,6 +24,7 @@ struct LaneJob {
   double* states;  ///< member × variable × lane_stride(outputs)
   TrajectoryEnd* ends;
   double* work;  ///< lane_work_size() doubles, aligned to 64 bytes
+  void (*pulse)();  ///< called every few hundred steps; may throw
 };
 
 /// Output rows have room for the rest of a pack that begins at the last output.

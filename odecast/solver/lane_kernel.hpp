@@ -40,6 +40,7 @@ struct LaneProblem {
   double* buffer;
   int next = 0;
   int member[kLanes] = {};
+  unsigned passes = 0;
 
   ODECAST_INLINE void evaluate(const Pack&, const Pack* u, Pack* dudt) {
     if constexpr (N > 0) {
@@ -78,6 +79,9 @@ struct LaneProblem {
     job.ends[k] = TrajectoryEnd{{}, 0, job.t0, 0};
     *t0 = job.t0;
     return true;
+  }
+  void pass() {
+    if ((++passes & 255) == 0) job.pulse();
   }
   double interval(int) const { return job.times[job.outputs - 1] - job.t0; }
   double limit(int) const { return job.times[job.outputs - 1]; }

@@ -6,6 +6,7 @@
 
 #include "odecast/core/aligned.hpp"
 #include "odecast/core/isa.hpp"
+#include "odecast/core/parallel.hpp"
 #include "odecast/solver/lane_job.hpp"
 
 namespace odecast {
@@ -47,7 +48,8 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options, dou
                     options.max_steps,
                     states,
                     ends.data(),
-                    work.get()};
+                    work.get(),
+                    &pulse};
   switch (active_isa()) {
     case Isa::sse2: run_lanes_sse2(job); break;
     case Isa::avx2: run_lanes_avx2(job); break;

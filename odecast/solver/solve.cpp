@@ -7,6 +7,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/parallel.hpp"
 #include "odecast/solver/stepper.hpp"
 
 namespace odecast {
@@ -39,6 +40,7 @@ struct OneTrajectory {
   double limit(int) const {
     return land ? times[static_cast<std::size_t>(solution.outputs)] : times.back();
   }
+  void pass() const {}
   bool before_step(int) const {
     if (!field.step_hook() || solution.accepted == 0) return false;
     field.step_hook()(static_cast<std::uint64_t>(solution.accepted));
@@ -68,7 +70,10 @@ struct OneTrajectory {
     solution.next_step = h;
     solution.end_state = Eigen::Map<const Vector>(y, u0.size());
   }
-  void count(int, bool accepted) { ++(accepted ? solution.accepted : solution.rejected); }
+  void count(int, bool accepted) {
+    ++(accepted ? solution.accepted : solution.rejected);
+    if ((solution.accepted + solution.rejected) % 64 == 0) pulse();
+  }
   double* scratch() { return buffer.data(); }
 };
 

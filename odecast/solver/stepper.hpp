@@ -117,6 +117,7 @@ ODECAST_INLINE int workspace_size(int n) { return (3 + 7 + 4) * n; }
 /// time, step and end. A Problem has
 ///   void evaluate(const Real& t, const Real* u, Real* dudt)
 ///   bool load(int lane, double* t0, Real* u0)   the next trajectory for a lane; false: no more
+///   void pass()                 before every step of the lanes together; may throw
 ///   double interval(int lane)   from its start to its end
 ///   double limit(int lane)      where the next step must not go beyond (an output time or the end)
 ///   bool before_step(int lane)  true when f has changed since the last evaluation
@@ -201,6 +202,7 @@ void integrate(Problem& problem, int variables, const StepLimits& o, Real* work)
 
   refill(all);
   while (active) {
+    problem.pass();
     unsigned changed = 0;
     for (int l = 0; l < L; ++l) {
       if (!(active >> l & 1)) continue;

@@ -46,7 +46,7 @@ struct Rule {
 /// Numbers of the cells, as estimates.
 class Cells {
  public:
-  Cells(const StudyOptions& options, const StudyResults& results) : options_(options), results_(results) {}
+  Cells(const StudyOptions& options, const UnitResults& results) : options_(options), results_(results) {}
 
   /// Mean over seeds. For the exact reading the number itself, with the error over starts if it has one.
   std::optional<Estimate> mean(Reading reading, const StudyCell& cell, const std::string& name) const {
@@ -103,7 +103,7 @@ class Cells {
 
  private:
   const StudyOptions& options_;
-  const StudyResults& results_;
+  const UnitResults& results_;
 };
 
 /// Correlation of ranks (Spearman) and its standard error under independence, 1/sqrt(n - 1).
@@ -172,7 +172,7 @@ std::string Claim::verdict() const {
 }
 
 std::vector<Claim> paper_claims(const Setting& s, const StudyOptions& options,
-                                const StudyResults& results) {
+                                const UnitResults& results) {
   const Cells cells(options, results);
   const StudyCell base{500, 0.25};
   std::vector<Claim> claims;
@@ -295,7 +295,7 @@ std::vector<Claim> paper_claims(const Setting& s, const StudyOptions& options,
 }
 
 std::vector<Finding> findings(const Setting& s, const StudyOptions& options,
-                              const StudyResults& results) {
+                              const UnitResults& results) {
   const Cells cells(options, results);
   std::vector<Finding> list;
   const auto number = [](double x) { return rounded(x, 0); };

@@ -13,9 +13,6 @@ namespace odecast {
 /// The command that makes this study, without the folder.
 std::string study_command(const StudyOptions& options);
 
-/// Results of all units by key.
-using StudyResults = std::map<std::string, Values>;
-
 /// A number with its standard error; n is how many independent values it is the mean of.
 struct Estimate {
   double value = 0, se = 0;
@@ -46,7 +43,7 @@ struct Claim {
 std::string verdict_name(Verdict verdict);
 
 std::vector<Claim> paper_claims(const Setting& setting, const StudyOptions& options,
-                                const StudyResults& results);
+                                const UnitResults& results);
 
 /// Something that the text leaves out: a heading, what it means, and a table of numbers.
 struct Finding {
@@ -55,7 +52,7 @@ struct Finding {
   std::vector<std::vector<std::string>> rows;
 };
 std::vector<Finding> findings(const Setting& setting, const StudyOptions& options,
-                              const StudyResults& results);
+                              const UnitResults& results);
 
 std::string claims_json(const Setting& setting, const StudyOptions& options,
                         const std::vector<Claim>& claims, const std::vector<Finding>& findings);

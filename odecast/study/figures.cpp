@@ -53,7 +53,7 @@ std::vector<Panel> time_series(const Trajectory& run, const std::vector<std::str
 }
 
 /// The band of one cell over the truth, up to `until`.
-Panel band_panel(const Setting& s, const StudyResults& results, Reading reading, const StudyCell& cell,
+Panel band_panel(const Setting& s, const UnitResults& results, Reading reading, const StudyCell& cell,
                  const std::string& length, double until, const std::string& title) {
   const auto& curves = results.at(cell_key(reading, cell, 0)).curves;
   const bool is_short = length == "short";
@@ -82,7 +82,7 @@ Panel band_panel(const Setting& s, const StudyResults& results, Reading reading,
 
 }  // namespace
 
-std::vector<StudyFigure> study_figures(const Setting& s, const StudyResults& results) {
+std::vector<StudyFigure> study_figures(const Setting& s, const UnitResults& results) {
   std::vector<StudyFigure> figures;
   const auto add = [&](int number, const char* what, Reading reading, const std::string& caption,
                        const std::vector<Panel>& panels, FigureOptions options) {

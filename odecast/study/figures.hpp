@@ -15,6 +15,6 @@ struct StudyFigure {
 };
 
 /// The paper's nine figures, each in the readings.
-std::vector<StudyFigure> study_figures(const Setting& setting, const StudyResults& results);
+std::vector<StudyFigure> study_figures(const Setting& setting, const UnitResults& results);
 
 }  // namespace odecast

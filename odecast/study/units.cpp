@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/times.hpp"
@@ -360,29 +359,6 @@ std::vector<Unit> study_units(const Setting& s, const StudyOptions& options) {
   units.push_back({"tolerance", 0.6, [&s](const Observer& o) { return run_tolerance(s, o); }});
   units.push_back({"transition-noise", 4, [&s](const Observer& o) { return run_transition_noise(s, o); }});
   return units;
-}
-
-std::string format_values(const Values& values) {
-  nlohmann::ordered_json json{{"numbers", nlohmann::ordered_json::object()},
-                              {"curves", nlohmann::ordered_json::object()}};
-  for (const auto& [name, value] : values.numbers) json["numbers"][name] = value;  // NaN is null
-  for (const auto& [name, curve] : values.curves) json["curves"][name] = curve;
-  return json.dump(1) + "\n";
-}
-
-Values parse_values(const std::string& text, const std::string& source) {
-  Values values;
-  try {
-    const auto json = nlohmann::json::parse(text);
-    const auto number = [](const nlohmann::json& j) { return j.is_null() ? kNaN : j.get<double>(); };
-    for (const auto& [name, value] : json.at("numbers").items()) values.numbers[name] = number(value);
-    for (const auto& [name, curve] : json.at("curves").items())
-      for (const auto& value : curve) values.curves[name].push_back(number(value));
-  } catch (const nlohmann::json::exception&) {
-    throw_data({source, "no result of this study", "a file that `odecast reproduce` has written",
-                "Delete it; the study computes it again."});
-  }
-  return values;
 }
 
 }  // namespace odecast

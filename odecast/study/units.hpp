@@ -1,29 +1,14 @@
 #pragma once
 
-// The units of work of the reproduction study. Each is computed alone, kept in a file, and found there
-// when an interrupted study goes on.
+// The units of work of the reproduction study.
 
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "odecast/core/observer.hpp"
 #include "odecast/study/setting.hpp"
+#include "odecast/study/work.hpp"
 
 namespace odecast {
-
-/// What a unit found, by name.
-struct Values {
-  std::map<std::string, double> numbers;
-  std::map<std::string, std::vector<double>> curves;
-};
-
-struct Unit {
-  std::string key;  ///< a file name
-  double cost;      ///< roughly in seconds
-  std::function<Values(const Observer&)> run;
-};
 
 /// The key of a cell's unit; `seed` counts from 0 and is ignored by the exact reading.
 std::string cell_key(Reading reading, const StudyCell& cell, int seed);
@@ -43,9 +28,5 @@ std::string cell_key(Reading reading, const StudyCell& cell, int seed);
 /// The exact reading adds: cover and discards by horizon, the mean field's valid time, its bias.
 /// Curves (exact, and seed 0 of the others): times, mean, lower, upper of x, for figures.
 std::vector<Unit> study_units(const Setting& setting, const StudyOptions& options);
-
-/// As JSON; reading gives back the same bits. Throws Error (data) for a text that is no unit.
-std::string format_values(const Values& values);
-Values parse_values(const std::string& text, const std::string& source);
 
 }  // namespace odecast

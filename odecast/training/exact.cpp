@@ -180,7 +180,7 @@ constexpr Eigen::Index kMostPolished = 200;
 /// c Σ_j n_j n_jᵀ with n_j along it makes the Hessian regular there. The Hessian is by differences of the gradient, of fourth order, and
 /// is kept while steps shorten the gradient. What depends on the minimum then does so nearly to round-off, whatever the
 /// units of the data were.
-void polish(ExactObjective& objective, int n, int k, Vector& theta) {
+void polish(ExactObjective& objective, int n, int k, Vector& theta, const Observer& observer) {
   const auto size = theta.size();
   if (size > kMostPolished) return;
   const auto normalise = [&](Vector& x) {
@@ -198,6 +198,7 @@ void polish(ExactObjective& objective, int n, int k, Vector& theta) {
     Eigen::MatrixXd H(size, size);
     for (Eigen::Index i = 0; i < size; ++i) {
       constexpr double h = 1e-3;
+      observer("training", 1);
       H.col(i).setZero();
       for (const auto& [steps, weight] : {std::pair{-2, 1.0}, {-1, -8.0}, {1, 8.0}, {2, -1.0}}) {
         beside = start;
@@ -294,7 +295,11 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
         Stream stream(summary.seeds[s], Purpose::initial_weights, 0);
         for (auto& x : start.theta) x = 2 * stream.uniform() - 1;
         start.result = minimise(
-            [&](const Vector& theta, Vector& gradient) { return own(theta, gradient); }, start.theta,
+            [&](const Vector& theta, Vector& gradient) {
+              pulse();
+              return own(theta, gradient);
+            },
+            start.theta,
             {.max_iterations = options.max_iterations,
              .gradient_tolerance = options.gradient_tolerance});
         Vector ignored(start.theta.size());
@@ -328,7 +333,7 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
       chosen = s;
   Start& best = starts[chosen];
   if (best.result.converged) {
-    polish(objective, n, k, best.theta);
+    polish(objective, n, k, best.theta, observer);
     Vector gradient(best.theta.size());
     best.result.value = objective(best.theta, gradient);
     best.result.gradient = best.theta.cwiseProduct(gradient).cwiseAbs().maxCoeff() / best.result.value;

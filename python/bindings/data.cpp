@@ -88,10 +88,6 @@ Data data_of(Dataset given, std::string time_input) {
 
 namespace {
 
-const cli::Command& fit_words() {
-  static const cli::Command command = cli::fit_command();
-  return command;
-}
 const cli::Command& simulate_words() {
   static const cli::Command command = cli::simulate_command();
   return command;
@@ -101,21 +97,36 @@ const cli::Command& split_words() {
   return command;
 }
 
+/// Words that say how to read. Missing values may be kept: whether the fit can use them, it says itself.
+cli::Arguments reading_words(const std::string& name, nb::dict keywords) {
+  nb::dict all;
+  for (const auto [key, value] : keywords) all[key] = value;
+  if (keywords.contains("missing") && nb::cast<std::string>(nb::str(nb::object(keywords["missing"]))) == "keep")
+    all["posterior"] = "trajectory";
+  return words(fit_words(), name, all);
+}
+
 Data read_files(const std::vector<std::string>& paths, nb::dict keywords) {
-  const cli::Arguments a = words(fit_words(), paths.at(0), keywords);
+  const cli::Arguments a = reading_words(paths.at(0), keywords);
   const ReadOptions options = cli::fit_columns(a);
   const std::string time_input = cli::fit_options(a).time_name;
   return unlocked(nb::none(), [&](Watch&) {
-    return data_of(read_observations(std::vector<std::filesystem::path>(paths.begin(), paths.end()), options), time_input);
+    Data d = data_of(read_observations(std::vector<std::filesystem::path>(paths.begin(), paths.end()), options), time_input);
+    d.keeps_missing = options.missing == MissingRule::keep;
+    return d;
   });
 }
 
 Data read_bytes(nb::bytes bytes, const std::string& name, nb::dict keywords) {
-  const cli::Arguments a = words(fit_words(), name, keywords);
+  const cli::Arguments a = reading_words(name, keywords);
   const ReadOptions options = cli::fit_columns(a);
   const std::string time_input = cli::fit_options(a).time_name;
   const std::string_view text(bytes.c_str(), bytes.size());
-  return unlocked(nb::none(), [&](Watch&) { return data_of(parse_observations(text, name, options), time_input); });
+  return unlocked(nb::none(), [&](Watch&) {
+    Data d = data_of(parse_observations(text, name, options), time_input);
+    d.keeps_missing = options.missing == MissingRule::keep;
+    return d;
+  });
 }
 
 std::string shape_text(const Doubles& a) {
@@ -165,13 +176,12 @@ class ArrayRows {
       put(0, whole.time(i));
       for (std::size_t c = 0; c < n; ++c) put(1 + c, whole.states[i * whole.state_stride + static_cast<long>(c)]);
       for (std::size_t c = 0; c < m; ++c) put(1 + n + c, whole.inputs[i * whole.input_stride + static_cast<long>(c)]);
-      if (missing) {
+      at_ = i;
+      whole_ = &whole;
+      if (missing)
         rows_.missing(*missing, "nan", "", place);
-      } else {
-        at_ = i;
-        whole_ = &whole;
+      else
         rows_.row("", place);
-      }
       if (number_ % 65536 == 0) watch_.poll();
     }
   }
@@ -226,7 +236,7 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
   nb::dict reading;
   for (const auto [key, value] : keywords)
     if (nb::cast<std::string>(key) != "variables" && nb::cast<std::string>(key) != "inputs") reading[key] = value;
-  const ReadOptions options = cli::fit_columns(words(fit_words(), name, reading));
+  const ReadOptions options = cli::fit_columns(reading_words(name, reading));
   const auto list_of = [&](const char* key) {
     std::vector<std::string> list;
     if (!keywords.contains(key) || nb::object(keywords[key]).is_none()) return list;
@@ -238,6 +248,7 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
 
   Data d;
   d.name = name;
+  d.keeps_missing = options.missing == MissingRule::keep;
   std::vector<std::string> input_names = list_of("inputs");
   const std::string time_name = options.time.empty() ? "t" : options.time;
   std::erase_if(input_names, [&](const std::string& input) {
@@ -326,7 +337,7 @@ nb::object times_of(const Data& d, std::size_t k) {
 }
 
 /// A panel per variable, at most six; long lines are thinned.
-std::string figure(const Data& d) {
+std::string data_figure(const Data& d) {
   constexpr std::size_t kPanels = 6;
   constexpr long kPoints = 20'000;
   std::vector<Panel> panels;
@@ -376,6 +387,7 @@ void bind_data(nb::module_& m) {
       .def_ro("name", &Data::name)
       .def_ro("time_name", &Data::time_name)
       .def_ro("certified_until", &Data::certified_until)
+      .def_ro("keeps_missing", &Data::keeps_missing)
       .def_prop_ro("rows", &Data::rows)
       .def_prop_ro("ids",
                    [](const Data& d) {
@@ -415,7 +427,7 @@ void bind_data(nb::module_& m) {
              });
              return std::pair(to_array(rows.states), to_array(rows.derivatives));
            })
-      .def("svg", &figure);
+      .def("svg", &data_figure);
   m.def("read_files", &read_files);
   m.def("read_bytes", &read_bytes);
   m.def("from_arrays", &from_arrays, nb::arg("times").none(), nb::arg("states"), nb::arg("inputs").none(),

@@ -31,6 +31,7 @@ struct Data {
   std::string name = "data";
   std::string time_name = "t";
   std::optional<double> certified_until = {};
+  bool keeps_missing = false;  ///< a value may be NaN: not observed
   std::vector<Run> runs;
 
   std::shared_ptr<const Dataset> owned;  ///< what `runs` point into, or these:

@@ -74,6 +74,7 @@ class CallablePosterior : public Posterior {
             }};
   }
   VectorField mean_field() const override { no_moments(); }
+  VectorField point_field() const override { no_moments(); }
   Moments moments(const Vector&) const override { no_moments(); }
   std::uint64_t atoms() const override { return 0; }
   VectorField atom_field(std::uint64_t) const override { no_moments(); }
@@ -266,6 +267,8 @@ void bind_forecast(nb::module_& m) {
       .def_prop_ro("q_upper", &matrix<&Forecast::q_upper>)
       .def_prop_ro("observed_lower", &matrix<&Forecast::observed_lower>)
       .def_prop_ro("observed_upper", &matrix<&Forecast::observed_upper>)
+      .def_prop_ro("observed_q_lower", &matrix<&Forecast::observed_q_lower>)
+      .def_prop_ro("observed_q_upper", &matrix<&Forecast::observed_q_upper>)
       .def_prop_ro("level", &value<&Forecast::level>)
       .def_prop_ro("complete", [](const FinishedForecast& f) { return f.forecast.status == ForecastStatus::complete; })
       .def_prop_ro("reason", &value<&Forecast::reason>)

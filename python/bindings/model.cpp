@@ -22,11 +22,6 @@ void check_arguments(const Model& model, long given, const char* option) {
 
 namespace {
 
-const cli::Command& fit_words() {
-  static const cli::Command command = cli::fit_command();
-  return command;
-}
-
 struct FitResult {
   ModelPointer model;     ///< null where there is none
   std::string complaint;  ///< empty for one to be trusted
@@ -134,6 +129,13 @@ void bind_model(nb::module_& m) {
       .def_prop_ro("step", [](const FittedModel& f) { return f.model.step; })
       .def_prop_ro("polynomial", [](const FittedModel& f) { return f.model.polynomial.has_value() || polynomial_kernel(f.model.network).has_value(); })
       .def_ro("summary", &FittedModel::summary)
+      .def_prop_ro("calibration",
+                   [](const FittedModel& f) -> std::optional<std::string> {
+                     const auto& part = f.model.calibration;
+                     if (!part) return std::nullopt;
+                     if (!f.calibration.empty()) return f.calibration;
+                     return nlohmann::ordered_json{{"starts", part->starts}, {"level", part->level}}.dump();
+                   })
       .def_prop_ro("training",
                    [](const FittedModel& f) {
                      nb::dict d;

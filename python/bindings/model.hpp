@@ -13,7 +13,8 @@ struct FittedModel {
 
   Model model;
   std::unique_ptr<Posterior> posterior;
-  std::string summary;  ///< what fit --json prints; empty for a model from a file
+  std::string summary;      ///< what fit --json prints; empty for a model from a file
+  std::string calibration;  ///< what calibrate --json prints; empty for a model from a file
 };
 using ModelPointer = std::shared_ptr<FittedModel>;
 

@@ -10,6 +10,7 @@ nb::list options_of(const std::string& name) {
   const cli::Command command = name == "fit"        ? cli::fit_command()
                                : name == "forecast" ? cli::forecast_command()
                                : name == "score"    ? cli::score_command()
+                               : name == "evaluate" ? cli::evaluate_command()
                                : name == "simulate" ? cli::simulate_command()
                                                     : cli::split_command();
   nb::list list;
@@ -46,4 +47,5 @@ NB_MODULE(_core, m) {
   bind_data(m);
   bind_model(m);
   bind_forecast(m);
+  bind_evaluate(m);
 }

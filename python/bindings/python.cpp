@@ -106,6 +106,11 @@ cli::Arguments words(const cli::Command& command, const std::string& positional,
   return cli::Arguments(command, options);
 }
 
+const cli::Command& fit_words() {
+  static const cli::Command command = cli::fit_command();
+  return command;
+}
+
 void Watch::operator()(std::string_view what, double fraction) {
   const auto now = Clock::now();
   if (now - checked_ < std::chrono::milliseconds(20)) return;

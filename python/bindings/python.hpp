@@ -54,6 +54,9 @@ nb::object to_array(const Matrix& matrix);
 /// from_=3 is --from=3. None and False leave an option out.
 cli::Arguments words(const cli::Command& command, const std::string& positional, nb::dict keywords);
 
+/// The options of fit, which also say how data are read.
+const cli::Command& fit_words();
+
 /// Looks after the interpreter while the library works without its lock: signals are handled every 20 ms, and `progress`
 /// (a callable or None) is told at most ten times a second. Both may raise: the work then stops.
 class Watch {
@@ -87,6 +90,7 @@ inline Observer observer(Watch& watch) {
 
 void bind_data(nb::module_& m);
 void bind_model(nb::module_& m);
+void bind_evaluate(nb::module_& m);
 void bind_forecast(nb::module_& m);
 
 }  // namespace odecast::python

@@ -276,6 +276,13 @@ def as_data(source, **options) -> Data:
     return read(source, **options)
 
 
+def whole(data: Data) -> Data:
+    """The data, if nothing may be missing in them."""
+    if data._core.keeps_missing:
+        raise ValueError("data: found missing values that were kept, expected whole rows. Read them with missing=\"drop\".")
+    return data
+
+
 @document(_SIMULATE)
 def simulate(system: str, *, progress=None, **options) -> Data:
     """Data from a known system, integrated at two tight tolerances; until when the two agree is certified.

@@ -12,14 +12,14 @@ from functools import cached_property
 import numpy as np
 
 from . import _core
-from ._data import Data, as_data, contiguous
+from ._data import Data, as_data, contiguous, whole
 from ._model import _FORECAST, Model, NotTrusted, spelled_call
 from ._options import FILES, READING, check, document, table
 from ._progress import watched
 
 _SCORE = table("score", FILES | {o.replace("_", "-") for o in READING})
 _DRAWS = {name: o for name, o in _FORECAST.items()
-          if name not in ("init", "field", "mask_change", "masks", "threads", "trajectory")}
+          if name not in ("init", "field", "mask_change", "masks", "raw", "threads", "trajectory")}
 _PAGE = {name: o for name, o in _FORECAST.items() if name in ("trajectory", "lyapunov", "system")}
 
 
@@ -113,6 +113,16 @@ class Forecast:
         return self._core.observed_upper
 
     @cached_property
+    def observed_q_lower(self) -> np.ndarray | None:
+        """Lower quantile of an observation."""
+        return self._core.observed_q_lower
+
+    @cached_property
+    def observed_q_upper(self) -> np.ndarray | None:
+        """Upper quantile of it."""
+        return self._core.observed_q_upper
+
+    @cached_property
     def alive(self) -> np.ndarray:
         """1 - P(blow-up by that time)."""
         return self._core.alive
@@ -146,7 +156,8 @@ class Forecast:
         import xarray
 
         arrays = {}
-        for name in ("mean", "sd", "lower", "upper", "q_lower", "q_median", "q_upper", "observed_lower", "observed_upper"):
+        for name in ("mean", "sd", "lower", "upper", "q_lower", "q_median", "q_upper", "observed_lower", "observed_upper",
+                     "observed_q_lower", "observed_q_upper"):
             values = getattr(self, name)
             if values is not None:
                 arrays[name] = (("time", "variable"), values)
@@ -329,7 +340,7 @@ def score(forecast, truth, **options) -> dict:
     check("score", _SCORE, options)
     if not isinstance(forecast, Forecast):
         forecast = read_forecast(forecast)
-    return json.loads(forecast._core.score(as_data(truth)._core, options))
+    return json.loads(forecast._core.score(whole(as_data(truth))._core, options))
 
 
 Forecast.report = document(_PAGE)(Forecast.report)

@@ -10,13 +10,14 @@ import warnings
 import numpy as np
 
 from . import _core
-from ._data import Data, as_data, contiguous, is_frame, is_path, read
+from ._data import Data, as_data, contiguous, is_frame, is_path, read, whole
 from ._options import FILES, READING, check, document, table
 from ._progress import watched
 
 _FIT = table("fit", FILES)
 _FORECAST = table("forecast", FILES | {"field"} | {o.replace("_", "-") for o in READING})
 _FORECAST = {**_FORECAST, "field": table("forecast", set())["field"]}
+_EVALUATE = table("evaluate", FILES)
 
 
 class NotTrusted(UserWarning):
@@ -67,7 +68,11 @@ def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
     """
     check("fit", _FIT, options)
     reading = {name: options.pop(name) for name in READING if name in options}
+    if options.get("posterior") == "trajectory" and not isinstance(data, Data):
+        reading.setdefault("missing", "keep")
     data = as_data(data, **reading)
+    if data._core.keeps_missing:
+        options = {**options, "missing": "keep"}
     if data.inputs:
         options = {**options, "inputs": data.inputs}
         # The time among the inputs is known by the name it was read with.
@@ -146,6 +151,12 @@ class Model:
     def summary(self) -> dict:
         """What ``odecast fit --json`` prints; of a model from a file what that holds of it."""
         return json.loads(self._core.summary) if self._core.summary else self._core.training
+
+    @property
+    def calibration(self) -> dict | None:
+        """Of a calibrated model what ``odecast calibrate --json`` prints, or what its file holds of it; else None."""
+        found = self._core.calibration
+        return None if found is None else json.loads(found)
 
     def predict(self, u, return_sd: bool = False):
         """The right-hand side f(u), in the units of the data: its mean over the draws, and its spread.
@@ -246,6 +257,65 @@ class Model:
         with watched(progress) as bar:
             return finish(_core.forecast_model(self._core, keywords, at, drive, samples, bar, call))
 
+    def evaluate(self, truth, *, progress=None, **options) -> dict:
+        """Forecasts from many rows of held-out data and scores them together: the dictionary that ``odecast evaluate
+        --json`` prints. Coverage and width of the band, proper scores, ranks, valid times, beside climatology and
+        persistence, with standard errors over starts.
+
+        Parameters
+        ----------
+        truth : Data, or what :func:`read` takes
+            With the model's variables, held out from the fit.
+        progress : bool or callable
+            As for :func:`fit`.
+
+        %OPTIONS%
+
+        >>> import odecast
+        >>> train, test = odecast.simulate("SprottB", until=40, step=0.02).split(holdout=0.5)
+        >>> model = odecast.fit(train, dropout=0.05, derivative="central4")
+        >>> judged = model.evaluate(test, starts=20, horizon=2, draws=50)
+        >>> judged["starts"], sorted(judged["model"])
+        (20, ['coverage', 'crps', 'energy', 'interval_score', 'spread_error', 'width'])
+        """
+        truth, keywords = self._truth("evaluate", truth, options)
+        with watched(progress) as bar:
+            return json.loads(_core.evaluate(self._core, truth, keywords, bar))
+
+    def calibrate(self, truth, *, progress=None, **options) -> Model:
+        """A model whose bands hold their level on held-out data (conformal prediction, for each time after the start by
+        itself): what ``odecast calibrate`` writes. Its forecasts are calibrated unless ``raw=True``; its
+        :attr:`calibration` says what was found.
+
+        Parameters
+        ----------
+        truth : Data, or what :func:`read` takes
+            With the model's variables, held out from the fit.
+        progress : bool or callable
+            As for :func:`fit`.
+
+        %OPTIONS%
+
+        >>> import odecast
+        >>> train, late = odecast.simulate("SprottB", until=40, step=0.02).split(holdout=0.5)
+        >>> model = odecast.fit(train, dropout=0.05, derivative="central4")
+        >>> calibrated = model.calibrate(late, starts=40, horizon=2, draws=50)
+        >>> calibrated.calibration["starts"], calibrated.calibration["level"]
+        (40, 0.95)
+        """
+        truth, keywords = self._truth("calibrate", truth, options)
+        with watched(progress) as bar:
+            return Model(_core.calibrate(self._core, truth, keywords, bar))
+
+    def _truth(self, function: str, truth, options: dict):
+        """The data to judge by, with the model's variables, and the keywords that say how."""
+        check(function, _EVALUATE, options)
+        reading = {name: value for name, value in options.items() if name in READING}
+        keywords = {name: value for name, value in options.items() if name not in READING}
+        if not isinstance(truth, Data):
+            reading = {**reading, "variables": self.variables, "inputs": self._measured() or None}
+        return whole(as_data(truth, **reading))._core, keywords
+
     def _measured(self) -> list[str]:
         return self._core.measured_inputs
 
@@ -287,3 +357,5 @@ def _from_text(text: str) -> Model:
 
 
 Model.forecast = document(_FORECAST)(Model.forecast)
+Model.evaluate = document(_EVALUATE)(Model.evaluate)
+Model.calibrate = document(_EVALUATE)(Model.calibrate)

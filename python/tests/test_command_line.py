@@ -1,5 +1,6 @@
 """The package and the command line are the same program: files byte by byte, JSON, messages."""
 
+import importlib.util
 import json
 import warnings
 
@@ -48,16 +49,66 @@ def files(tmp_path_factory, program):
 
 
 @pytest.mark.parametrize("options", FITS, ids=str)
-@pytest.mark.parametrize("way", ["file", "arrays", "frame"])
-def test_fits_write_the_same_bytes(files, program, tmp_path, options, way):
+def test_fits_write_the_same_bytes(files, program, tmp_path, options):
     program("fit", files / "train.csv", "-o", tmp_path / "cli.json", *words(options))
     data = odecast.read(files / "train.csv")
-    if way == "arrays":
-        data = odecast.read(data[0].times, data[0].states, variables=data.variables)
-    if way == "frame":
-        data = data.to_dataframe()
-    odecast.fit(data, **options).save(tmp_path / "python.json")
+    ways = [data, odecast.read(data[0].times, data[0].states, variables=data.variables)]
+    if importlib.util.find_spec("pandas"):
+        ways.append(data.to_dataframe())
+    for way in ways:
+        odecast.fit(way, **options).save(tmp_path / "python.json")
+        assert (tmp_path / "python.json").read_bytes() == (tmp_path / "cli.json").read_bytes()
+
+
+def test_the_trajectory_posterior(program, tmp_path):
+    """Missing values are kept, in files and in arrays, and only this posterior takes them."""
+    data = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.05, noise=0.01, seed=2)
+    t, u = data[0].times, data[0].states
+    u[50, 1] = np.nan
+    np.savez(tmp_path / "data.npz", t=t, x=u[:, 0], y=u[:, 1], z=u[:, 2])
+    program("fit", tmp_path / "data.npz", "--posterior", "trajectory", "-o", tmp_path / "cli.json")
+    program("forecast", tmp_path / "cli.json", "--until", "12", "--draws", "20", "-o", tmp_path / "cli.csv")
+    kept = odecast.read(tmp_path / "data.npz", missing="keep")
+    for way in (tmp_path / "data.npz", odecast.read(t, u, variables=["x", "y", "z"], missing="keep")):
+        model = odecast.fit(way, posterior="trajectory")
+        model.save(tmp_path / "python.json")
+        assert (tmp_path / "python.json").read_bytes() == (tmp_path / "cli.json").read_bytes()
+    model.forecast(until=12, draws=20).save(tmp_path / "python.csv")
+    assert (tmp_path / "python.csv").read_bytes() == (tmp_path / "cli.csv").read_bytes()
+    with pytest.raises(ValueError, match="keep with --posterior dropout"):
+        odecast.fit(kept)
+    with pytest.raises(ValueError, match="missing values that were kept"):
+        odecast.score(tmp_path / "cli.csv", kept)
+
+
+def test_evaluation_and_calibration(files, program, tmp_path):
+    program("simulate", "SprottB", "--init=-1,-1,-1", "--until", "40", "--step", "0.05", "-o", tmp_path / "held.csv")
+    options = {"starts": 60, "horizon": 2, "leads": 10, "draws": 50, "seed": 5, "system": "SprottB"}
+    model = odecast.load(files / "model.json")
+    held = odecast.read(tmp_path / "held.csv")
+    theirs = json.loads(program("evaluate", files / "model.json", tmp_path / "held.csv", "--json", *words(options)).stdout)
+    for truth in (held, tmp_path / "held.csv", (held[0].times, held[0].states)):
+        assert model.evaluate(truth, **options) == theirs
+    noisy = {**options, "observations": True, "noise": 0.1}
+    theirs = json.loads(program("evaluate", files / "model.json", tmp_path / "held.csv", "--json", *words(noisy)).stdout)
+    assert model.evaluate(held, **noisy) == theirs
+
+    theirs = json.loads(program("calibrate", files / "model.json", tmp_path / "held.csv", "-o", tmp_path / "cli.json", "--json",
+                                *words(options)).stdout)
+    calibrated = model.calibrate(held, **options)
+    theirs.pop("output")
+    assert calibrated.calibration == theirs and model.calibration is None
+    calibrated.save(tmp_path / "python.json")
     assert (tmp_path / "python.json").read_bytes() == (tmp_path / "cli.json").read_bytes()
+    loaded = odecast.load(tmp_path / "cli.json")
+    assert loaded.calibration == {"starts": 60, "level": 0.95}
+    common = ["--init=-1,-1,-1", "--until", "1", "--step", "0.1", "--draws", "30"]
+    for more in ({}, {"raw": True}):
+        program("forecast", tmp_path / "cli.json", "-o", tmp_path / "cli.csv", *common, *words(more))
+        loaded.forecast([-1, -1, -1], until=1, step=0.1, draws=30, **more).save(tmp_path / "python.csv")
+        assert (tmp_path / "python.csv").read_bytes() == (tmp_path / "cli.csv").read_bytes()
+    with pytest.raises(ValueError, match="expected the variables of the model"):
+        model.evaluate(odecast.read(held[0].times, held[0].states))
 
 
 @pytest.mark.parametrize("options", FORECASTS, ids=str)
@@ -184,6 +235,8 @@ MISTAKES = [
     ("forecast", {"init": [1, 2]}), ("forecast", {"draws": 1}), ("forecast", {"level": 2}), ("forecast", {"until": -1}),
     ("forecast", {}), ("forecast", {"until": 12, "method": "rk5"}), ("forecast", {"until": 12, "fixed_step": 0.1}),
     ("forecast", {"until": 12, "masks": "enumerated", "seed": 3}), ("forecast", {"until": 12, "noise": 0.1}),
+    ("forecast", {"until": 12, "raw": True}), ("evaluate", {"starts": 1}), ("evaluate", {"draws": 2000}),
+    ("evaluate", {"noise": [1, 2], "observations": True, "horizon": 2}), ("calibrate", {"horizon": -1}),
     ("forecast", {"until": 12, "init_sd": [-1, 0, 0]}), ("forecast", {"until": 12, "field": "mean", "draws": 5}),
 ]
 
@@ -191,13 +244,15 @@ MISTAKES = [
 @pytest.mark.parametrize("verb,options", MISTAKES, ids=str)
 def test_the_same_message(files, program, tmp_path, verb, options):
     source = files / ("train.csv" if verb == "fit" else "model.json")
-    theirs = program(verb, source, "-o", tmp_path / "out", *words(options), ok=False)
+    truth = [files / "train.csv"] if verb in ("evaluate", "calibrate") else []
+    output = [] if verb == "evaluate" else ["-o", tmp_path / "out"]
+    theirs = program(verb, source, *truth, *output, *words(options), ok=False)
     assert theirs.returncode == 2
     with pytest.raises(ValueError) as mine:
         if verb == "fit":
             odecast.fit(source, **options)
         else:
-            odecast.load(source).forecast(**options)
+            getattr(odecast.load(source), verb)(*truth, **options)
     assert f"odecast: {mine.value}\n" == theirs.stderr
 
 

@@ -115,7 +115,7 @@ struct Helped {
 const std::vector<std::pair<std::string, std::string>> kReadingDefaults = {
     {"--header", "sniff"}, {"--separator", "sniff"}, {"--decimal", "sniff"}, {"--missing", "error"}, {"--duplicates", "error"}};
 const Words kReadingWithout = {"--time", "--id", "--sort", "--sample-step"};
-const std::set<std::string> kReaders = {"evaluate", "calibrate", "fit", "forecast", "score", "plot", "split", "inspect"};
+const std::set<std::string> kReaders = {"attractor", "evaluate", "calibrate", "fit", "forecast", "score", "plot", "split", "inspect"};
 
 const std::vector<Helped> kHelp = {
     {"simulate",
@@ -147,6 +147,9 @@ const std::vector<Helped> kHelp = {
      {{"--holdout", "0.2"}, {"--train", "train.csv"}, {"--test", "test.csv"}},
      {"--variables", "--inputs"}},
     {"inspect", {}, {"--variables", "--inputs"}},
+    {"attractor",
+     {{"--draws", "10"}, {"--pieces", "10"}, {"--bins", "auto"}, {"--smoothing", "20"}, {"--seed", "1"}, {"--threads", "all"}},
+     {"--noise"}},
     {"evaluate",
      {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
       {"--threads", "all"}},
@@ -485,6 +488,17 @@ TEST_F(CommandsTest, OptionsOfOtherPosteriorsAreRefused) {
   refused({"--posterior", "regression", "--degree", "30"}, "--degree");
   refused({"--posterior", "ensemble"}, "--trainer adam");
   refused({"--posterior", "ensemble", "--terms", "select"}, "--terms");
+}
+
+TEST_F(CommandsTest, AttractorJson) {
+  run_well({"simulate", "SprottB", "--until", "40", "--step", "0.1", "--noise", "0.02", "-o", "noisy.csv"});
+  run_well({"fit", "noisy.csv", "--posterior", "trajectory", "-o", "learnt.json"});
+  const Json json = json_of({"attractor", "learnt.json", "noisy.csv", "--draws", "2", "--pieces", "3"});
+  expect_keys(json, {"status", "rows", "pieces", "bins", "halves", "model", "model_sd", "draws", "seed"});
+  EXPECT_EQ(json["rows"], 200);
+  for (const char* of : {"halves", "model"})
+    for (const char* distance : {"state_space_divergence", "spectrum_distance"}) EXPECT_GT(json[of][distance], 0) << of << distance;
+  EXPECT_EQ(json_of({"attractor", "learnt.json", "noisy.csv", "--draws", "2", "--pieces", "3", "--threads", "3"}), json);
 }
 
 // --- the same bytes everywhere

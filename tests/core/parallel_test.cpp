@@ -37,5 +37,41 @@ TEST(ParallelTest, BetweenRunsOnTheCallingThreadAndMayStop) {
                std::runtime_error);
 }
 
+// Every item runs until it is stopped: without the pulse this would not end.
+TEST(ParallelTest, APulseStopsItemsThatTakeLong) {
+  const auto caller = std::this_thread::get_id();
+  for (const int threads : {1, 2, 8}) {
+    int calls = 0;
+    const auto stop = [&](std::size_t) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      if (++calls == 1000) throw std::runtime_error("stop");
+    };
+    EXPECT_THROW(parallel_for(
+                     threads, 100,
+                     [](std::size_t) {
+                       for (;;) pulse();
+                     },
+                     stop),
+                 std::runtime_error);
+  }
+  pulse();  // nothing outside
+}
+
+// The item is a loop of its own, on one thread and on two: a pulse inside it reaches the loop around.
+TEST(ParallelTest, APulseReachesTheLoopAround) {
+  for (const int threads : {1, 2}) {
+    int calls = 0;
+    const auto inner = [](std::size_t) {
+      for (;;) pulse();
+    };
+    EXPECT_THROW(parallel_for(
+                     threads, 4, [&](std::size_t) { parallel_for(threads, 4, inner); },
+                     [&](std::size_t) {
+                       if (++calls == 1000) throw std::runtime_error("stop");
+                     }),
+                 std::runtime_error);
+  }
+}
+
 }  // namespace
 }  // namespace odecast

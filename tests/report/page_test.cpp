@@ -211,6 +211,7 @@ TEST(ResultsTest, AForecastPageHasEveryPartThatItsContentAllows) {
   EXPECT_EQ(ids(scored), "summary forecasts scores blow-ups equations observed origin ");
   const std::string html = render_page(scored);
   EXPECT_NE(html.find("1 Lyapunov time"), html.npos);
+  EXPECT_NE(html.find("expected growth"), html.npos);
   EXPECT_NE(html.find("100.0 %"), html.npos);  // the truth is the mean
   // One variable has no attractor.
   const Model one = decaying_model(1, 0.2);

@@ -1,0 +1,209 @@
+#include "odecast/study/tune.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "odecast/core/error.hpp"
+#include "odecast/observations/inspection.hpp"
+#include "odecast/report/svg.hpp"
+#include "odecast/study/work.hpp"
+
+namespace odecast {
+namespace {
+
+/// FNV-1a of names, times and values: enough to notice other data.
+std::uint64_t fingerprint(const Dataset& data) {
+  std::uint64_t hash = 1469598103934665603u;
+  const auto add = [&](const void* bytes, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 1099511628211u;
+  };
+  for (const auto& name : data.variables) add(name.data(), name.size());
+  for (const Trajectory& t : data.trajectories) {
+    add(t.times.data(), t.times.size() * sizeof(double));
+    add(t.states.data(), static_cast<std::size_t>(t.states.size()) * sizeof(double));
+    add(t.inputs.data(), static_cast<std::size_t>(t.inputs.size()) * sizeof(double));
+  }
+  return hash;
+}
+
+Trajectory rows_of(const Trajectory& t, long begin, long end, const std::string& id) {
+  Trajectory part{id, {t.times.begin() + begin, t.times.begin() + end}, t.states.middleRows(begin, end - begin)};
+  if (t.inputs.cols() > 0) part.inputs = t.inputs.middleRows(begin, end - begin);
+  return part;
+}
+
+std::string key_of(const std::string& words, int block) {
+  std::string key;
+  for (const char c : words)
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '.') key += c;
+    else if (!key.empty() && key.back() != '-') key += '-';
+  return fmt::format("{}-block{}", key, block + 1);
+}
+
+/// The shortest time that a held-out block covers without a cut, and is to hold starts and their horizon.
+double block_time(const Dataset& data, int blocks) {
+  double shortest = 1e300;
+  for (int b = 0; b < blocks; ++b) {
+    double longest = 0;
+    for (const Trajectory& t : hold_out(data, b, blocks).test.trajectories)
+      longest = std::max(longest, t.times.back() - t.times.front());
+    shortest = std::min(shortest, longest);
+  }
+  return shortest;
+}
+
+Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOptions& options, const Observer& observer) {
+  Values values;
+  std::optional<Evaluation> e;
+  try {
+    const Fit fitted = fit(split.train, candidate.options, observer);
+    if (fitted.summary.usable) {
+      EvaluateOptions o = options;
+      o.forecast.solver = default_solver(fitted.model);
+      e = evaluate(fitted.model, split.test, o, observer);
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data) throw;  // these rows cannot be learnt from in this way
+  }
+  values.numbers["fitted"] = e ? 1 : 0;
+  if (!e) return values;
+  values.curves["energies"] = e->energies;
+  values.curves["crps"] = {e->crps.begin(), e->crps.end()};
+  values.numbers["starts"] = e->starts;
+  values.numbers["failed"] = e->discarded;
+  values.numbers["coverage"] = e->model.coverage.value;
+  values.numbers["coverage_se"] = e->model.coverage.standard_error;
+  values.numbers["climatology"] = e->climatology.energy.value;
+  return values;
+}
+
+}  // namespace
+
+Split hold_out(const Dataset& data, int block, int blocks) {
+  const long rows = data.rows(), from = rows * block / blocks, until = rows * (block + 1) / blocks;
+  Split split;
+  split.train = split.test = Dataset{data.variables, {}, {}, data.source, data.time_name, data.inputs};
+  long first = 0;
+  for (const Trajectory& t : data.trajectories) {
+    const long size = t.rows();
+    const long a = std::clamp(from - first, 0L, size), b = std::clamp(until - first, 0L, size);
+    const auto add = [&](Dataset& to, long begin, long end, const char* part) {
+      if (end > begin) to.trajectories.push_back(rows_of(t, begin, end, t.id + part));
+    };
+    const bool cut = b > a && b - a < size;
+    add(split.train, 0, a, cut ? "before" : "");
+    add(split.test, a, b, "");
+    add(split.train, b, size, cut ? "after" : "");
+    first += size;
+  }
+  return split;
+}
+
+Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const std::filesystem::path& folder,
+            const TuneOptions& options, const Observer& observer) {
+  Tuning result;
+  result.noise = options.noise ? *options.noise : inspect(source_of(data)).noise.head(data.dimension());
+  if (result.noise.size() == 1) result.noise = Vector::Constant(data.dimension(), result.noise[0]);
+  for (double& s : result.noise) s = std::isfinite(s) ? s : 0;
+  const double available = block_time(data, options.blocks);
+  result.horizon = options.horizon.value_or(available / 4);
+  if (!(result.horizon > 0) || result.horizon > available / 2)
+    throw_data({data.source, fmt::format("{} blocks of {:.4g} time units, horizon {:.4g}", options.blocks, available, result.horizon),
+                "blocks at least twice as long as the horizon", "Give fewer --blocks, a smaller --horizon or more data."});
+  EvaluateOptions e;
+  e.starts = std::max(2, options.starts / options.blocks);
+  e.horizon = result.horizon;
+  e.leads = options.leads;
+  e.observations = true;
+  e.forecast.draws = options.draws;
+  e.forecast.blow_up = BlowUp::until;
+  e.forecast.noise = result.noise;
+  e.forecast.seed = options.seed;
+
+  std::vector<Split> splits;
+  for (int b = 0; b < options.blocks; ++b) splits.push_back(hold_out(data, b, options.blocks));
+  std::vector<Unit> units;
+  for (const Candidate& c : candidates)
+    for (int b = 0; b < options.blocks; ++b)
+      units.push_back({key_of(c.words, b), 1, [&, b](const Observer& o) {
+                         return run_unit(splits[static_cast<std::size_t>(b)], c, e, o);
+                       }});
+  std::string settings = fmt::format("odecast tune 1\ndata {:016x}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoise",
+                                     fingerprint(data), options.blocks, e.starts, e.horizon, e.leads, e.forecast.draws, options.seed);
+  for (const double s : result.noise) settings += fmt::format(" {}", s);
+  const Work work = run_units(std::move(units), {folder / "units", settings + "\n", "tuning", options.threads}, observer);
+  result.units = static_cast<int>(candidates.size()) * options.blocks;
+  result.found = work.found;
+
+  std::vector<std::vector<double>> energies(candidates.size());
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    TuneRow row;
+    row.candidate = c;
+    row.crps = Vector::Zero(data.dimension());
+    double weight = 0, variance = 0;
+    for (int b = 0; b < options.blocks; ++b) {
+      const Values& v = work.results.at(key_of(candidates[c].words, b));
+      if (v.numbers.at("fitted") == 0) {
+        row.failed = -1;
+        continue;
+      }
+      const auto& of_block = v.curves.at("energies");
+      energies[c].insert(energies[c].end(), of_block.begin(), of_block.end());
+      const double n = v.numbers.at("starts");
+      weight += n;
+      row.coverage.value += n * v.numbers.at("coverage");
+      variance += std::pow(n * v.numbers.at("coverage_se"), 2);
+      for (Eigen::Index i = 0; i < row.crps.size(); ++i) row.crps[i] += n * v.curves.at("crps")[static_cast<std::size_t>(i)];
+      if (row.failed >= 0) row.failed += static_cast<int>(v.numbers.at("failed"));
+      result.climatology = v.numbers.at("climatology");
+    }
+    if (row.failed >= 0) {
+      row.energy = mean_of(energies[c]);
+      row.coverage = {row.coverage.value / weight, std::sqrt(variance) / weight};
+      row.crps /= weight;
+    }
+    result.rows.push_back(row);
+  }
+  std::stable_sort(result.rows.begin(), result.rows.end(), [](const TuneRow& a, const TuneRow& b) {
+    if ((a.failed < 0) != (b.failed < 0)) return b.failed < 0;
+    return a.energy.value < b.energy.value;
+  });
+  if (result.rows.empty() || result.rows[0].failed < 0)
+    throw_data({data.source, "no candidate that learns from every part of it", "at least one", "Try other settings, or more data."});
+  const auto& best = energies[result.rows[0].candidate];
+  result.starts = static_cast<int>(best.size());
+  for (TuneRow& row : result.rows) {
+    if (row.failed < 0) continue;
+    std::vector<double> difference = energies[row.candidate];
+    for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= best[i];
+    row.behind = mean_of(difference);
+  }
+  return result;
+}
+
+std::string tuning_figure(const Tuning& tuning) {
+  Panel panel;
+  panel.x_label = "settings, by their rank in table.csv";
+  panel.y_label = "energy score";
+  Line points{.label = "mean over starts", .width = 4, .points = true};
+  bool first = true;
+  for (std::size_t i = 0; i < tuning.rows.size(); ++i) {
+    const TuneRow& row = tuning.rows[i];
+    if (row.failed < 0) continue;
+    const auto x = static_cast<double>(i + 1);
+    points.x.push_back(x);
+    points.y.push_back(row.energy.value);
+    panel.lines.push_back({.label = first ? "± standard error" : "", .x = {x, x},
+                           .y = {row.energy.value - row.energy.standard_error, row.energy.value + row.energy.standard_error}});
+    first = false;
+  }
+  panel.lines.push_back(points);
+  panel.lines.push_back({.label = "climatology", .x = {0.5, static_cast<double>(tuning.rows.size()) + 0.5},
+                         .y = {tuning.climatology, tuning.climatology}, .ink = Ink::muted, .dashed = true});
+  return draw_svg({panel}, {.title = fmt::format("Forecasts of held-out blocks, {} starts", tuning.starts),
+                            .subtitle = fmt::format("horizon {:.4g}; lower is better", tuning.horizon)});
+}
+
+}  // namespace odecast

@@ -1,0 +1,49 @@
+#include "odecast/scores/evaluate.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+
+#include <nlohmann/json.hpp>
+
+#include "python/bindings/model.hpp"
+
+namespace odecast::python {
+namespace {
+
+const cli::Command& evaluate_words() {
+  static const cli::Command command = cli::evaluate_command();
+  return command;
+}
+
+/// What evaluate --json prints.
+std::string evaluate_model(const FittedModel& m, const Data& truth, nb::dict keywords, nb::object progress) {
+  const EvaluateOptions options = cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
+  return unlocked(progress, [&](Watch& watch) {
+    const Evaluation all = odecast::evaluate(m.model, *truth.dataset(), options, observer(watch));
+    return cli::evaluation_json(all, options).dump();
+  });
+}
+
+/// The model that calibrate writes.
+ModelPointer calibrate_model(const FittedModel& m, const Data& truth, nb::dict keywords, nb::object progress) {
+  EvaluateOptions options = cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
+  options.forecast.calibrated = false;
+  return unlocked(progress, [&](Watch& watch) {
+    const Evaluation all = odecast::evaluate(m.model, *truth.dataset(), options, observer(watch));
+    Model model = m.model;
+    model.calibration = conformal(all);
+    auto result = std::make_shared<FittedModel>(std::move(model));
+    result->summary = m.summary;
+    result->calibration = cli::calibration_json(all, *result->model.calibration).dump();
+    return result;
+  });
+}
+
+}  // namespace
+
+void bind_evaluate(nb::module_& m) {
+  m.def("evaluate", &evaluate_model, nb::arg("model"), nb::arg("truth"), nb::arg("keywords"), nb::arg("progress").none());
+  m.def("calibrate", &calibrate_model, nb::arg("model"), nb::arg("truth"), nb::arg("keywords"),
+        nb::arg("progress").none());
+}
+
+}  // namespace odecast::python

@@ -1,0 +1,62 @@
+// Commands that work long: tune and compare.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+
+namespace odecast::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+
+class StudyCommandTest : public ProgramTest {
+ protected:
+  StudyCommandTest() { run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "30", "--step", "0.05", "--noise", "0.02", "-o", "data.csv"}); }
+};
+
+TEST_F(StudyCommandTest, TuneGivesTheCommandOfTheModelItWrites) {
+  const Json found = Json::parse(run_well({"tune", "data.csv", "--dropout", "0.02,0.5", "--derivative", "weak", "--posterior", "dropout",
+                                           "--starts", "12", "--leads", "5", "--draws", "20", "--json"}).out);
+  ASSERT_EQ(found["rows"].size(), 2u);
+  EXPECT_EQ(found["rows"][0]["settings"], "--posterior dropout --dropout 0.02 --derivative weak");
+  EXPECT_LT(found["rows"][0]["energy"], found["rows"][1]["energy"]);
+  EXPECT_EQ(found["rows"][0]["crps"].size(), 3u);
+  const std::string model = read("tuning/model.json");
+  // What it says is what it did.
+  std::istringstream words(found["command"].get<std::string>());
+  std::vector<std::string> line;
+  for (std::string word; words >> word;) line.push_back(word);
+  line.erase(line.begin());
+  line.back() = "again.json";
+  run_well(line);
+  EXPECT_EQ(read("again.json"), model);
+  EXPECT_TRUE(contains(read("tuning/table.csv"), "crps_z"));
+  EXPECT_TRUE(contains(read("tuning/tuning.svg"), "climatology"));
+  const std::string text = run_well({"tune", "data.csv", "--dropout", "0.02,0.5", "--derivative", "weak", "--posterior", "dropout", "--starts",
+                                     "12", "--leads", "5", "--draws", "20"}).out;
+  EXPECT_TRUE(contains(text, "behind the best")) << text;
+  EXPECT_TRUE(contains(text, "odecast fit data.csv --posterior dropout --dropout 0.02 --derivative weak -o")) << text;
+}
+
+TEST_F(StudyCommandTest, TuneRefusesWhatFitRefuses) {
+  EXPECT_EQ(run({"tune", "data.csv", "--dropout", "1.5"}).code, 2);
+  EXPECT_EQ(run({"tune", "data.csv", "--posterior", "magic"}).code, 2);
+  EXPECT_EQ(run({"tune", "data.csv", "--horizon", "29"}).code, 3);
+  EXPECT_EQ(run({"tune", "missing.csv"}).code, 4);
+  const Json few = Json::parse(run_well({"tune", "data.csv", "--posterior", "dropout", "--dropout", "0.01,0.02,0.05", "--degree", "1,2", "--random", "2",
+                                         "--starts", "6", "--leads", "3", "--draws", "10", "-o", "few", "--json"}).out);
+  EXPECT_EQ(few["rows"].size(), 2u);
+}
+
+TEST_F(StudyCommandTest, ComparePutsPosteriorsBesideEachOther) {
+  const std::string text = run_well({"compare", "--systems", "SprottS", "--noise", "0.05", "--rows", "400", "--starts", "40", "--held-out", "40",
+                                     "--horizon", "2", "--leads", "4", "--draws", "20"}).out;
+  for (const char* word : {"trajectory", "dropout, r tuned", "climatology", "5 % noise"}) EXPECT_TRUE(contains(text, word)) << text;
+  EXPECT_TRUE(contains(read("comparison/cells.csv"), "SprottS,0.05,\"trajectory\",1,"));
+  EXPECT_EQ(run({"compare", "--systems", "Henon"}).code, 2);
+  EXPECT_EQ(run({"compare", "--systems", "SprottS", "--rows", "500"}).code, 2) << "the folder holds other work";
+}
+
+}  // namespace
+}  // namespace odecast::cli_test
