@@ -39,7 +39,8 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __init__(self, degree=2, hidden="auto", dropout=0.25, rescale=False, scale="standard", kind="flow",
                  derivative="forward", noise=None, gap=None, terms="all", layers=None, activation="tanh",
-                 trainer="auto", starts=8, max_iterations=10000, sample_step=None, seed=1, threads="all"):
+                 trainer="auto", starts=8, max_iterations=10000, sample_step=None, seed=1, threads="all",
+                 posterior="dropout"):
         self.degree = degree
         self.hidden = hidden
         self.dropout = dropout
@@ -58,6 +59,7 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.sample_step = sample_step
         self.seed = seed
         self.threads = threads
+        self.posterior = posterior
 
     def fit(self, X, y=None, t=None):
         """Learns from a trajectory (t: times, or a list of them beside a list of arrays) or from derivatives (y).
