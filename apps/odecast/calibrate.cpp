@@ -30,9 +30,7 @@ int run_calibrate(const Arguments& a) {
   say(a, fmt::format("{} starts, {} lead times to t+{:g}: the {:g} % band of the draws holds {:.3f} ± {:.3f}.", all.starts,
                      all.leads.size(), all.leads.back(), 100 * all.level, all.model.coverage.value,
                      all.model.coverage.standard_error));
-  say(a, fmt::format("Bands become {:.2g} to {:.2g} times as wide. Calibrated on one half of the starts they hold {:.3f} of the other.",
-                     result["smallest_factor"].get<double>(), result["largest_factor"].get<double>(),
-                     result["coverage_after_cross"].get<double>()));
+  say(a, calibration_text(*model.calibration));
   say(a, "The guarantee holds at each time by itself, if the forecast to come is like these starts: same system, same noise.");
   say(a, "Model written to " + output);
   return kDone;
@@ -40,13 +38,21 @@ int run_calibrate(const Arguments& a) {
 
 }  // namespace
 
+std::string calibration_text(const CalibrationPart& part) {
+  const double c = normal_quantile((1 + part.level) / 2);
+  std::string text = fmt::format("Bands become {:.2g} to {:.2g} times as wide.", part.factors.minCoeff() / c, part.factors.maxCoeff() / c);
+  if (!part.after.empty())
+    text += fmt::format(" Calibrated on one half of the starts they hold {:.3f} of the other.", mean_of(part.after).value);
+  return text;
+}
+
 nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration) {
   const double c = normal_quantile((1 + evaluation.level) / 2);
   return {{"starts", evaluation.starts},
           {"level", evaluation.level},
           {"coverage_before", evaluation.model.coverage.value},
           {"coverage_before_se", evaluation.model.coverage.standard_error},
-          {"coverage_after_cross", judged_coverage(evaluation)},
+          {"coverage_after_cross", calibration.after.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mean_of(calibration.after).value)},
           {"smallest_factor", calibration.factors.minCoeff() / c},
           {"largest_factor", calibration.factors.maxCoeff() / c}};
 }

@@ -14,6 +14,7 @@
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
 #include "odecast/report/results.hpp"
+#include "odecast/scores/evaluate.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -182,6 +183,29 @@ std::string fit_complaint(const FitSummary& summary) {
 
 namespace {
 
+/// --holdout and --calibrate: from the rows before the last part of each trajectory, and bands that hold their level there.
+Fit fit_calibrated(const Arguments& a, const Dataset& data, const FitOptions& options, const Observer& observer) {
+  const Split split = split_last(data, a.number("--holdout"));
+  Fit result = fit(split.train, options, observer);
+  if (!result.summary.usable) return result;
+  double longest = 0;
+  for (const Trajectory& t : split.test.trajectories) longest = std::max(longest, t.times.back() - t.times.front());
+  EvaluateOptions e;
+  e.starts = 200;
+  e.horizon = longest / 4;
+  e.leads = 20;
+  e.forecast.blow_up = BlowUp::until;
+  e.forecast.solver = default_solver(result.model);
+  e.forecast.seed = options.seed;
+  e.threads = options.threads;
+  if (result.model.noise.size() > 0) {  // the held-out rows are observations: so are the starts
+    e.observations = true;
+    e.forecast.noise = result.model.noise;
+  }
+  result.model.calibration = conformal(evaluate(result.model, split.test, e, observer));
+  return result;
+}
+
 int run_fit(const Arguments& a) {
   const FitOptions options = fit_options(a);
   const std::string output = a.text("--output");
@@ -193,6 +217,10 @@ int run_fit(const Arguments& a) {
     check_output(report, inputs);
   }
   needs(a, {"--title"}, a.given("--report"), "--report");
+  const bool calibrate = a.given("--calibrate");
+  if (calibrate && a.text("--missing") == "keep")
+    throw_usage({"option --calibrate", "--missing keep", "whole rows", "Forecasts are judged row by row: use --missing drop."});
+  needs(a, {"--holdout"}, calibrate, "--calibrate (odecast split only cuts)");
   Fit result;
   TableInfo table;
   std::optional<Dataset> data;  // where a page shows it, or the trainer needs it
@@ -200,12 +228,14 @@ int run_fit(const Arguments& a) {
     const Observer observer = progress(a);
     std::error_code ignored;
     ReadOptions read = fit_columns(a);
-    if (options.posterior == PosteriorKind::trajectory && !a.given("--missing")) read.missing = MissingRule::keep;
+    if (options.posterior == PosteriorKind::trajectory && !a.given("--missing") && !calibrate) read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
       return std::filesystem::is_regular_file(path, ignored);
     });
-    if (fits_source(options) && again) {
+    if (calibrate) {
+      result = fit_calibrated(a, data.emplace(read_observations(inputs, read, &table)), options, observer);
+    } else if (fits_source(options) && again) {
       const ObservationSource source = source_of_files(inputs, read);
       result = fit_source(source, options, observer);
       table = *source.table;
@@ -226,6 +256,9 @@ int run_fit(const Arguments& a) {
   const auto& record = result.model.training;
   if (a.json()) {
     nlohmann::ordered_json j = fit_json(result);
+    if (const auto& c = result.model.calibration)
+      j["calibration"] = {{"starts", c->starts}, {"level", c->level}, {"coverage_before", mean_of(c->before).value},
+                          {"coverage_after_cross", c->after.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mean_of(c->after).value)}};
     if (good) j["output"] = output;
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
@@ -258,6 +291,12 @@ int run_fit(const Arguments& a) {
       say(a, fmt::format("\nMean {}, with the standard deviation of the posterior:",
                          options.kind == ModelKind::map ? "map" : "field"));
       say(a, format_equations(result.model, EquationFormat::text));
+    }
+    if (const auto& c = result.model.calibration) {
+      say(a, fmt::format("The last {:g} % of the rows were held out: of {} forecasts there the {:g} % band of the draws holds {:.3f} of the observations.",
+                         100 * a.number("--holdout"), c->starts, 100 * c->level, mean_of(c->before).value));
+      say(a, calibration_text(*c));
+      say(a, fmt::format("Forecasts continue from t = {:g}, where the held-out rows begin, unless --init is given.", result.model.last_time));
     }
     if (!result.model.last_trajectory.empty())
       say(a, "Forecasts continue trajectory '" + result.model.last_trajectory + "'.");
@@ -311,6 +350,8 @@ Command fit_command() {
   }
   options.push_back(seed_option());
   options.push_back(threads_option());
+  options.push_back({"--calibrate", "", "hold the last rows out and calibrate the bands there", ""});
+  options.push_back({"--holdout", "F", "the share of each trajectory that is held out for it", "0.2"});
   options.push_back(report_option());
   options.push_back({"--title", "TEXT", "title of the page", ""});
   options.push_back({"--output", "FILE", "model to write", "model.json", 'o'});

@@ -35,6 +35,9 @@ struct CalibrationPart {
   int starts = 0;  ///< it rests on
   std::vector<double> leads = {};
   Matrix factors = {};  ///< leads × variables
+  /// Share of the held-out truth inside the band at each lead, over all variables: of the band of the draws, and of bands calibrated on one
+  /// half of the starts and judged on the other (empty where the halves are too few).
+  std::vector<double> before = {}, after = {};
 
   double factor(double lead, Eigen::Index variable) const;
 };

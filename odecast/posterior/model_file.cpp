@@ -287,7 +287,9 @@ std::string model_to_text(const Model& model) {
     body["calibration"] = {{"level", model.calibration->level},
                            {"starts", model.calibration->starts},
                            {"leads", model.calibration->leads},
-                           {"factors", to_json(model.calibration->factors)}};
+                           {"factors", to_json(model.calibration->factors)},
+                           {"before", model.calibration->before},
+                           {"after", model.calibration->after}};
   if (!plain) {
     body["kind"] = model.kind == ModelKind::map ? "map" : "flow";
     body["inputs"] = {{"names", model.inputs.names},
@@ -406,6 +408,12 @@ Model model_from_text(const std::string& text, const std::string& name) {
     const Vector leads = read.vector(c, "leads", read.array(c, "leads").size());
     part.leads.assign(leads.begin(), leads.end());
     part.factors = read.matrix(c, "factors");
+    for (const auto& [name, shares] : {std::pair{"before", &part.before}, std::pair{"after", &part.after}}) {
+      if (!c.contains(name)) continue;  // of files before these were kept
+      const Vector v = read.vector(c, name, read.array(c, name).size());
+      if (v.size() != 0 && v.size() != leads.size()) read.fail(name, fmt::format("{} shares", v.size()), "one for each lead");
+      shares->assign(v.begin(), v.end());
+    }
     bool good = !part.leads.empty() && part.leads.front() > 0 && part.factors.rows() == leads.size() &&
                 part.factors.cols() == static_cast<Eigen::Index>(n) && (part.factors.array() >= 0).all() && part.level > 0 &&
                 part.level < 1;

@@ -343,6 +343,28 @@ Section score_section(const Forecast& f, const ForecastPageContent& content, con
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+/// What the held-out starts said of the bands before and after `calibrate`.
+Section calibration_section(const CalibrationPart& c) {
+  Section section{"calibration", "Calibration on held-out data"};
+  section.parts.push_back(Prose{fmt::format(
+      "The band is mean ± q (sd + a thousandth of the variable's size); q is, at each time after the start, the smallest at which "
+      "enough of {} held-out forecasts hold the truth (conformal prediction). If the forecast shown here is like those, it holds the truth at each "
+      "time with probability {:g} % at least; the times of one forecast err together.",
+      counted(c.starts), 100 * c.level)});
+  if (c.before.size() != c.leads.size()) return section;
+  Panel panel{.x_label = "time after the start", .y_label = "share of the held-out truth inside"};
+  panel.lines.push_back({.label = "asked for", .x = {0, c.leads.back()}, .y = {c.level, c.level}, .ink = Ink::muted, .dashed = true});
+  panel.lines.push_back({.label = "band of the draws", .x = c.leads, .y = c.before, .ink = Ink::second});
+  if (!c.after.empty()) panel.lines.push_back({.label = "calibrated on the other half of the starts", .x = c.leads, .y = c.after});
+  double least = c.level;
+  for (const auto* shares : {&c.before, &c.after})
+    for (const double share : *shares) least = std::min(least, share);
+  panel.y_range = {std::max(-0.02, least - 0.05), 1.02};
+  section.parts.push_back(Figure{.id = "calibration", .title = "Coverage before and after calibration",
+                                 .caption = "Over all variables.", .panels = {panel}});
+  return section;
+}
+
 }  // namespace
 
 Section origin_section(const Origin& origin) {
@@ -403,6 +425,7 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   shown.parts.push_back(growth_figure(model, f, content, marks));
   page.sections.push_back(std::move(shown));
   if (scores) page.sections.push_back(score_section(f, content, *scores));
+  if (f.calibrated && model.calibration) page.sections.push_back(calibration_section(*model.calibration));
   page.sections.push_back(blow_up_section(f, marks));
   page.sections.push_back(equation_section(model));
   page.sections.push_back({"observed", "What was observed", {observed_facts(model)}});

@@ -375,34 +375,51 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   return result;
 }
 
-double judged_coverage(const Evaluation& e) {
-  double covered = 0, count = 0;
-  for (int half = 0; half < 2; ++half) {
-    Evaluation part = e;
-    std::vector<Matrix> other;
-    for (Matrix& scores : part.scores) {
-      const Matrix all = scores;
-      const Eigen::Index middle = all.rows() / 2;
-      const Matrix first = all.topRows(middle), second = all.bottomRows(all.rows() - middle);
-      scores = half == 0 ? first : second;
-      other.push_back(half == 0 ? second : first);
+namespace {
+
+/// The ⌈(N+1) level⌉-th smallest of N scores, for each lead and variable.
+Matrix conformal_factors(const std::vector<Matrix>& scores, double level) {
+  const Eigen::Index N = scores[0].rows(), n = scores[0].cols();
+  const auto rank = static_cast<Eigen::Index>(std::ceil((static_cast<double>(N) + 1) * level * (1 - 1e-12)));
+  Matrix factors(static_cast<Eigen::Index>(scores.size()), n);
+  std::vector<double> column(static_cast<std::size_t>(N));
+  for (std::size_t j = 0; j < scores.size(); ++j)
+    for (Eigen::Index i = 0; i < n; ++i) {
+      for (Eigen::Index s = 0; s < N; ++s) column[static_cast<std::size_t>(s)] = scores[j](s, i);
+      std::nth_element(column.begin(), column.begin() + rank - 1, column.end());
+      factors(static_cast<Eigen::Index>(j), i) = column[static_cast<std::size_t>(rank - 1)];
     }
-    part.starts = static_cast<int>(part.scores[0].rows());
-    if (std::ceil((part.starts + 1.0) * e.level * (1 - 1e-12)) > part.starts) return std::numeric_limits<double>::quiet_NaN();
-    const CalibrationPart table = conformal(part);
-    for (std::size_t j = 0; j < other.size(); ++j)
-      for (Eigen::Index i = 0; i < other[j].cols(); ++i) {
-        covered += static_cast<double>((other[j].col(i).array() <= table.factors(static_cast<Eigen::Index>(j), i)).count());
-        count += static_cast<double>(other[j].rows());
-      }
+  return factors;
+}
+
+/// Whether so many starts have an order statistic for the level.
+bool enough(double starts, double level) { return std::ceil((starts + 1) * level * (1 - 1e-12)) <= starts; }
+
+}  // namespace
+
+std::vector<double> judged_coverage(const Evaluation& e) {
+  const Eigen::Index middle = e.starts / 2;
+  if (!enough(static_cast<double>(middle), e.level)) return {};
+  std::vector<Matrix> first, second;
+  for (const Matrix& scores : e.scores) {
+    first.push_back(scores.topRows(middle));
+    second.push_back(scores.bottomRows(scores.rows() - middle));
   }
-  return covered / count;
+  const Matrix by_first = conformal_factors(first, e.level), by_second = conformal_factors(second, e.level);
+  std::vector<double> coverage;
+  for (std::size_t j = 0; j < e.scores.size(); ++j) {
+    const auto lead = static_cast<Eigen::Index>(j);
+    double inside = 0;
+    for (Eigen::Index i = 0; i < by_first.cols(); ++i)
+      inside += static_cast<double>((second[j].col(i).array() <= by_first(lead, i)).count() +
+                                    (first[j].col(i).array() <= by_second(lead, i)).count());
+    coverage.push_back(inside / static_cast<double>(e.scores[j].size()));
+  }
+  return coverage;
 }
 
 CalibrationPart conformal(const Evaluation& e) {
-  const auto N = static_cast<double>(e.starts);
-  const double rank = std::ceil((N + 1) * e.level * (1 - 1e-12));
-  if (rank > N)
+  if (!enough(e.starts, e.level))
     throw_data({"calibration", fmt::format("{} starts", e.starts),
                 fmt::format("at least {:.0f} for a level of {}", std::ceil(e.level / (1 - e.level) * (1 - 1e-12)), e.level),
                 "Give more --starts, a longer truth or a lower --level."});
@@ -410,14 +427,9 @@ CalibrationPart conformal(const Evaluation& e) {
   part.level = e.level;
   part.starts = e.starts;
   part.leads = e.leads;
-  part.factors.resize(static_cast<Eigen::Index>(e.leads.size()), static_cast<Eigen::Index>(e.variables.size()));
-  for (std::size_t j = 0; j < e.leads.size(); ++j)
-    for (Eigen::Index i = 0; i < part.factors.cols(); ++i) {
-      std::vector<double> scores(e.scores[j].col(i).begin(), e.scores[j].col(i).end());
-      const auto at = scores.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
-      std::nth_element(scores.begin(), at, scores.end());
-      part.factors(static_cast<Eigen::Index>(j), i) = *at;
-    }
+  part.factors = conformal_factors(e.scores, e.level);
+  for (const Mean& m : e.coverage) part.before.push_back(m.value);
+  part.after = judged_coverage(e);
   return part;
 }
 

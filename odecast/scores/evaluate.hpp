@@ -82,8 +82,8 @@ double energy_score(const Matrix& draws, const Vector& truth);
 /// Throws Error (data) for fewer than level / (1 - level) starts.
 CalibrationPart conformal(const Evaluation& evaluation);
 
-/// Coverage of bands calibrated on one half of the starts over the other half, both ways: an honest check of conformal().
-/// NaN where a half has too few starts.
-double judged_coverage(const Evaluation& evaluation);
+/// Coverage at each lead of bands calibrated on one half of the starts over the other half, both ways: an honest check of conformal(),
+/// which keeps it as CalibrationPart::after. Empty where a half has too few starts.
+std::vector<double> judged_coverage(const Evaluation& evaluation);
 
 }  // namespace odecast

@@ -31,6 +31,7 @@ struct FitResult {
 FitResult fit_data(const Data& data, nb::dict keywords, nb::object report, nb::object progress, const std::string& call) {
   const cli::Arguments a = words(fit_words(), data.name, keywords);
   FitOptions options = cli::fit_options(a);
+  cli::needs(a, {"--calibrate", "--holdout"}, false, "the command line; here split the data and call model.calibrate(heldout)");
   const bool with_page = !report.is_none();
   const std::string page = with_page ? nb::cast<std::string>(report) : "";
   FitResult result;

@@ -58,5 +58,18 @@ TEST_F(StudyCommandTest, ComparePutsPosteriorsBesideEachOther) {
   EXPECT_EQ(run({"compare", "--systems", "SprottS", "--rows", "500"}).code, 2) << "the folder holds other work";
 }
 
+// Bands that hold too much or too little hold their level on the rows that calibrated them, and the page shows both.
+TEST_F(StudyCommandTest, FitCalibratesOnTheRowsItHoldsOut) {
+  const Json fit = Json::parse(run_well({"fit", "data.csv", "--derivative", "weak", "--calibrate", "--holdout", "0.4", "-o", "model.json", "--json"}).out);
+  EXPECT_EQ(fit["rows"], 361) << "the first 60 %";
+  EXPECT_NEAR(fit["calibration"]["coverage_after_cross"].get<double>(), 0.95, 0.06) << "two halves of a few oscillations each";
+  run_well({"simulate", "SprottB", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "-o", "truth.csv"});
+  run_well({"forecast", "model.json", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "--truth", "truth.csv", "--report", "page.html", "-o", "f.csv"});
+  EXPECT_TRUE(contains(read("page.html"), "Coverage before and after calibration"));
+  run_well({"forecast", "model.json", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "--raw", "--report", "page.html", "-o", "f.csv"});
+  EXPECT_FALSE(contains(read("page.html"), "Coverage before and after calibration"));
+  EXPECT_EQ(run({"fit", "data.csv", "--holdout", "0.4", "-o", "m.json"}).code, 2) << "--holdout does nothing alone";
+}
+
 }  // namespace
 }  // namespace odecast::cli_test
