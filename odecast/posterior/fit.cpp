@@ -409,7 +409,7 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   model.scaling = found.scaling;
   model.noise = found.noise;
   describe_observed(model, data);
-  Model::TrajectoryPart& part = model.trajectory.emplace();
+  TrajectoryPart& part = model.trajectory.emplace();
   part.members = found.members;
   part.noise_ratio = found.noise_ratio;
   part.autocorrelation = found.autocorrelation;

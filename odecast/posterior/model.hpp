@@ -39,6 +39,16 @@ struct CalibrationPart {
   double factor(double lead, Eigen::Index variable) const;
 };
 
+/// What `fit --posterior trajectory` found, in model units.
+struct TrajectoryPart {
+  int degree = 1;  ///< of the basis that numbers the members' monomials
+  std::vector<TrajectoryMember> members;
+  double noise_ratio = 1;      ///< noise over the smoother's
+  double autocorrelation = 0;  ///< of neighbouring residuals
+  double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
+  bool misfit = false;
+};
+
 /// A fitted model: all that a forecast needs, and a record of where it came from.
 struct Model {
   std::vector<std::string> variables;
@@ -48,15 +58,6 @@ struct Model {
   ModelKind kind = ModelKind::flow;
   InputPart inputs;
 
-  /// What `fit --posterior trajectory` found, in model units.
-  struct TrajectoryPart {
-    int degree = 1;  ///< of the basis that numbers the members' monomials
-    std::vector<TrajectoryMember> members;
-    double noise_ratio = 1;      ///< noise over the smoother's
-    double autocorrelation = 0;  ///< of neighbouring residuals
-    double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
-    bool misfit = false;
-  };
   std::optional<TrajectoryPart> trajectory;
 
   /// Where the data end: forecasts continue from here unless told otherwise. User's units.

@@ -32,7 +32,7 @@ Json to_json(const Matrix& m) {
           {"values", std::vector<double>(m.data(), m.data() + m.size())}};
 }
 
-Json to_json(const Model& model, const Model::TrajectoryPart& part) {
+Json to_json(const Model& model, const TrajectoryPart& part) {
   const MonomialBasis basis(model.dimension(), part.degree);
   const auto flat = [](const Matrix& m) { return std::vector<double>(m.data(), m.data() + m.size()); };
   Json sets = Json::array();
@@ -133,8 +133,8 @@ struct Reader {
   }
 };
 
-Model::TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
-  Model::TrajectoryPart part;
+TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
+  TrajectoryPart part;
   part.degree = static_cast<int>(read.whole(json, "degree", 1, 20));
   if (n == 0 || monomial_count(static_cast<int>(n), part.degree) * static_cast<double>(n) > 1e5)
     read.fail("degree", fmt::format("{} with {} variables", part.degree, n), "at most 1e5 coefficients");
