@@ -748,7 +748,7 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   model.noise = found.noise;
   describe_observed(model, data);
   model.trajectory = {found.noise_ratio, found.autocorrelation, found.continuity, found.misfit};
-  Model::PolynomialPart& part = model.polynomial.emplace();
+  PolynomialPart& part = model.polynomial.emplace();
   part.sets = found.members;
   // The basis need not go beyond what is used; monomials are numbered by degree, so the numbers stay.
   for (const CoefficientSet& m : part.sets)

@@ -42,6 +42,20 @@ struct CalibrationPart {
   double factor(double lead, Eigen::Index variable) const;
 };
 
+/// A field known by its coefficients, in model units, where there is no network.
+struct PolynomialPart {
+  int degree = 1;  ///< of the basis that numbers the sets' monomials
+  std::vector<CoefficientSet> sets;
+};
+
+/// How well the equations that `fit --posterior trajectory` found explain the data.
+struct TrajectoryPart {
+  double noise_ratio = 1;      ///< noise over the smoother's
+  double autocorrelation = 0;  ///< of neighbouring residuals
+  double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
+  bool misfit = false;
+};
+
 /// A fitted model: all that a forecast needs, and a record of where it came from.
 struct Model {
   std::vector<std::string> variables;
@@ -52,20 +66,7 @@ struct Model {
   ModelKind kind = ModelKind::flow;
   InputPart inputs;
 
-  /// A field known by its coefficients, in model units, where there is no network.
-  struct PolynomialPart {
-    int degree = 1;  ///< of the basis that numbers the sets' monomials
-    std::vector<CoefficientSet> sets;
-  };
   std::optional<PolynomialPart> polynomial;
-
-  /// How well the equations that `fit --posterior trajectory` found explain the data.
-  struct TrajectoryPart {
-    double noise_ratio = 1;      ///< noise over the smoother's
-    double autocorrelation = 0;  ///< of neighbouring residuals
-    double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
-    bool misfit = false;
-  };
   std::optional<TrajectoryPart> trajectory;
 
   /// Where the data end: forecasts continue from here unless told otherwise. User's units.

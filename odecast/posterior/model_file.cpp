@@ -32,7 +32,7 @@ Json to_json(const Matrix& m) {
           {"values", std::vector<double>(m.data(), m.data() + m.size())}};
 }
 
-Json to_json(const Model& model, const Model::PolynomialPart& part) {
+Json to_json(const Model& model, const PolynomialPart& part) {
   const MonomialBasis basis(model.dimension() + model.inputs.size(), part.degree);
   const auto flat = [](const Matrix& m) { return std::vector<double>(m.data(), m.data() + m.size()); };
   Json sets = Json::array();
@@ -148,14 +148,14 @@ struct Reader {
   }
 };
 
-Model::TrajectoryPart read_trajectory(const Reader& read, const Json& json) {
+TrajectoryPart read_trajectory(const Reader& read, const Json& json) {
   return {read.number(json, "noise_ratio"), read.number(json, "autocorrelation"), read.number(json, "continuity"),
           read.boolean(json, "misfit")};
 }
 
 /// Of n variables, which `arguments` with those behind them determine.
-Model::PolynomialPart read_polynomial(const Reader& read, const Json& json, std::size_t n, std::size_t arguments) {
-  Model::PolynomialPart part;
+PolynomialPart read_polynomial(const Reader& read, const Json& json, std::size_t n, std::size_t arguments) {
+  PolynomialPart part;
   part.degree = static_cast<int>(read.whole(json, "degree", 1, 20));
   if (n == 0 || monomial_count(static_cast<int>(arguments), part.degree) * static_cast<double>(n) > 1e5)
     read.fail("degree", fmt::format("{} with {} variables", part.degree, arguments), "at most 1e5 coefficients");

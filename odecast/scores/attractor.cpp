@@ -107,7 +107,7 @@ Vector power_spectrum(const Vector& x, double smoothing) {
   return smooth / smooth.sum();
 }
 
-AttractorDistance mean_of(const std::vector<AttractorDistance>& all) {
+AttractorDistance average(const std::vector<AttractorDistance>& all) {
   AttractorDistance m;
   for (const AttractorDistance& d : all) {
     m.divergence += d.divergence / static_cast<double>(all.size());
@@ -117,7 +117,7 @@ AttractorDistance mean_of(const std::vector<AttractorDistance>& all) {
 }
 AttractorDistance sd_of(const std::vector<AttractorDistance>& all) {
   if (all.size() < 2) return {kNaN, kNaN};
-  const AttractorDistance m = mean_of(all);
+  const AttractorDistance m = average(all);
   AttractorDistance v;
   const double left = static_cast<double>(all.size()) - 1;
   for (const AttractorDistance& d : all) {
@@ -186,7 +186,7 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   const auto distance = [&](const Matrix& P, const Matrix& Q) -> AttractorDistance {
     return {state_space_divergence(P, Q, states, result.bins, o.seed), result.even ? spectrum_distance(P, Q, o.smoothing) : kNaN};
   };
-  result.halves = mean_of({distance(first, second), distance(second, first)});
+  result.halves = average({distance(first, second), distance(second, first)});
 
   // Run 0 is the mean field's.
   const double unit = model.scaling.time;
@@ -219,7 +219,7 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
         if (o.noise)
           for (Eigen::Index i = 0; i < X.cols(); ++i) X(k, i) += (*o.noise)[i] * stream.normal();
       }
-      r.pieces.push_back(mean_of({distance(first, X), distance(second, X)}));
+      r.pieces.push_back(average({distance(first, X), distance(second, X)}));
     }
     return r;
   };
@@ -231,13 +231,13 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
       },
       [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(runs.size())); });
   result.status = runs[0].status;
-  result.model = mean_of(runs[0].pieces);
+  result.model = average(runs[0].pieces);
   result.model_sd = sd_of(runs[0].pieces);
   std::vector<AttractorDistance> of_draws;
   for (std::size_t k = 1; k < runs.size(); ++k)
-    if (runs[k].status == SolveStatus::finished) of_draws.push_back(mean_of(runs[k].pieces));
+    if (runs[k].status == SolveStatus::finished) of_draws.push_back(average(runs[k].pieces));
   result.bounded = static_cast<int>(of_draws.size());
-  result.draws = mean_of(of_draws);
+  result.draws = average(of_draws);
   result.draws_sd = sd_of(of_draws);
   return result;
 }

@@ -47,8 +47,34 @@ double crps_of(std::vector<double>& draws, double y) {
   return distance / M - (M > 1 ? pairs / (M * (M - 1)) : 0);
 }
 
-/// Adds what one lead says of a forecast given by draws (rows, in units of sd) and by a band. The CRPS of each variable.
-Vector add(Sums& sums, const Matrix& draws, const Vector& y, const Vector& lower, const Vector& upper, double level) {
+/// |x_k - from|, summed over the first `count` draws; x has a column for each variable, so that it is one expression.
+template <class From>
+double distances(const Eigen::ArrayXXd& x, const From& from, Eigen::Index count, Eigen::ArrayXd& square) {
+  square.head(count) = (x.col(0).head(count) - from[0]).square();
+  for (Eigen::Index i = 1; i < x.cols(); ++i) square.head(count) += (x.col(i).head(count) - from[i]).square();
+  return square.head(count).sqrt().sum();
+}
+
+/// E|X - y|.
+double mean_distance(const Matrix& draws, const Vector& y) {
+  Eigen::ArrayXd square(draws.rows());
+  return distances(draws.array(), y, draws.rows(), square) / static_cast<double>(draws.rows());
+}
+
+/// ½ E|X - X'| over pairs of different draws.
+double half_spread(const Matrix& draws) {
+  const Eigen::ArrayXXd x = draws.array();
+  const Eigen::Index M = x.rows();
+  if (M < 2) return 0;
+  Eigen::ArrayXd square(M);
+  double pairs = 0;
+  for (Eigen::Index k = 1; k < M; ++k) pairs += distances(x, Vector(x.row(k).transpose()), k, square);
+  return pairs / (static_cast<double>(M) * static_cast<double>(M - 1));
+}
+
+/// Adds what one lead says of a forecast given by draws (rows, in units of sd), their half_spread, and a band. The CRPS of each
+/// variable.
+Vector add(Sums& sums, const Matrix& draws, double half, const Vector& y, const Vector& lower, const Vector& upper, double level) {
   const Eigen::Index n = y.size();
   Vector crps(n);
   const Vector mean = draws.colwise().mean();
@@ -65,7 +91,7 @@ Vector add(Sums& sums, const Matrix& draws, const Vector& y, const Vector& lower
       sums.spread += (draws.col(i).array() - mean[i]).square().sum() / static_cast<double>(draws.rows() - 1);
     ++sums.count;
   }
-  sums.energy += energy_score(draws, y);
+  sums.energy += mean_distance(draws, y) - half;
   ++sums.leads;
   return crps;
 }
@@ -143,6 +169,7 @@ std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o,
 struct Climate {
   Vector scale;
   Matrix states;
+  double half = 0;  ///< half_spread of the states
   Vector lower, upper;
 };
 
@@ -160,6 +187,7 @@ Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
     for (int i = 0; i < t.rows(); ++i, ++at)
       if (next < kept && at >= next * rows / kept)
         climate.states.row(next++) = t.states.row(i).cwiseQuotient(climate.scale.transpose());
+  climate.half = half_spread(climate.states);
   return climate;
 }
 
@@ -201,9 +229,10 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
   OneStart one;
   const Vector kept_state = f.init->cwiseQuotient(scale);
   for (std::size_t j = 0; j < leads; ++j) {
+    pulse();
     const Vector y = t.states.row(start.rows[j]).transpose().cwiseQuotient(scale);
-    add(one.climatology, climate.states, y, climate.lower, climate.upper, f.level);
-    add(one.persistence, kept_state.transpose(), y, kept_state, kept_state, f.level);
+    add(one.climatology, climate.states, climate.half, y, climate.lower, climate.upper, f.level);
+    add(one.persistence, kept_state.transpose(), 0, y, kept_state, kept_state, f.level);
   }
   const Forecast made = forecast(model, f, ignore_progress);
   if (made.times.size() != leads + 1) return one;
@@ -226,7 +255,8 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
       if (f.noise)
         for (Eigen::Index i = 0; i < n; ++i) draws(k, i) += (*f.noise)[i] * stream.normal();
     }
-    one.crps.row(row - 1) = add(one.model, draws * scale.cwiseInverse().asDiagonal(), y.cwiseQuotient(scale),
+    const Matrix scaled = draws * scale.cwiseInverse().asDiagonal();
+    one.crps.row(row - 1) = add(one.model, scaled, half_spread(scaled), y.cwiseQuotient(scale),
                                 lower.row(row).transpose().cwiseQuotient(scale),
                                 upper.row(row).transpose().cwiseQuotient(scale), f.level);
     double square = 0, norm = 0;
@@ -275,21 +305,7 @@ Mean mean_of(const std::vector<double>& values) {
   return m;
 }
 
-double energy_score(const Matrix& draws, const Vector& truth) {
-  const Eigen::Index M = draws.rows(), n = draws.cols();
-  // A column for each variable, so that the distances of one draw from those before it are one expression.
-  const Eigen::ArrayXXd x = draws.array();
-  Eigen::ArrayXd square(M);
-  const auto distances = [&](const auto& from, Eigen::Index count) {
-    square.head(count) = (x.col(0).head(count) - from(0)).square();
-    for (Eigen::Index i = 1; i < n; ++i) square.head(count) += (x.col(i).head(count) - from(i)).square();
-    return square.head(count).sqrt().sum();
-  };
-  double pairs = 0;
-  for (Eigen::Index k = 1; k < M; ++k) pairs += distances([&](Eigen::Index i) { return x(k, i); }, k);
-  const double distance = distances([&](Eigen::Index i) { return truth[i]; }, M);
-  return distance / static_cast<double>(M) - (M > 1 ? pairs / (static_cast<double>(M) * static_cast<double>(M - 1)) : 0);
-}
+double energy_score(const Matrix& draws, const Vector& truth) { return mean_distance(draws, truth) - half_spread(draws); }
 
 Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOptions& o, const Observer& observer) {
   if (truth.variables != model.variables)

@@ -13,6 +13,14 @@ import odecast
 ROWS = 3_000_000
 
 
+@pytest.fixture(autouse=True)
+def listening():
+    """A shell starts what runs in the background with SIGINT ignored, and Python leaves that so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture(scope="module")
 def much():
     t = np.arange(ROWS) * 1e-3
@@ -32,7 +40,7 @@ CALLS = {
     "network": lambda d, m, much: odecast.fit(d, layers=[32, 32]),
     "exact": lambda d, m, much: odecast.fit(d, starts=100_000),
     "long starts": lambda d, m, much: odecast.fit(d, degree=6, starts=1000),
-    "trajectory posterior": lambda d, m, much: odecast.fit(d, posterior="trajectory", degree=3),
+    "trajectory posterior": lambda d, m, much: [odecast.fit(d, posterior="trajectory", degree=3) for _ in range(50)],
     "many rows": lambda d, m, much: [odecast.fit(much) for _ in range(20)],
     "draws": lambda d, m, much: m.forecast(until=2000, step=1, draws=1_000_000, bands="sd", attempts=1000),
     "long trajectories": lambda d, m, much: m.forecast(until=1e6, step=1000, draws=1000, bands="sd", max_steps=10**9),
