@@ -52,7 +52,6 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
   o.forecast.draws = static_cast<int>(a.whole("--draws", 2, 1000));
   o.forecast.level = a.number("--level");
   o.forecast.blow_up = BlowUp::until;
-  o.forecast.solver = default_solver(model);
   o.forecast.seed = a.seed();
   o.threads = a.threads();
   o.observations = a.given("--observations");

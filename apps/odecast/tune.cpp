@@ -80,7 +80,7 @@ std::string table_csv(const Tuning& t, const std::vector<Candidate>& all, const 
   for (std::size_t k = 0; k < t.rows.size(); ++k) {
     const TuneRow& r = t.rows[k];
     text += fmt::format("{},{}", k + 1, all[r.candidate].words);
-    if (r.failed < 0) {
+    if (!r.fitted) {
       text += std::string(7 + variables.size(), ',') + "\n";
       continue;
     }
@@ -134,7 +134,7 @@ int run(const Arguments& a) {
     auto rows = nlohmann::ordered_json::array();
     for (const TuneRow& r : result.rows) {
       nlohmann::ordered_json row{{"settings", all[r.candidate].words}};
-      if (r.failed < 0)
+      if (!r.fitted)
         row["failed"] = true;
       else
         row.update({{"energy", r.energy.value}, {"energy_se", r.energy.standard_error}, {"behind_best", r.behind.value},
@@ -157,7 +157,7 @@ int run(const Arguments& a) {
   constexpr std::size_t shown = 20;
   for (std::size_t k = 0; k < std::min(shown, result.rows.size()); ++k) {
     const TuneRow& r = result.rows[k];
-    if (r.failed < 0)
+    if (!r.fitted)
       say(a, fmt::format("{:>18} {:>19} {:>9}  {}", "cannot be learnt", "", "", all[r.candidate].words));
     else
       say(a, fmt::format("{:>18} {:>19} {:>9.3f}  {}{}", fmt::format("{:.4g} ± {:.2g}", r.energy.value, r.energy.standard_error),

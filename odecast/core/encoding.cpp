@@ -65,4 +65,9 @@ std::array<std::uint8_t, 32> sha256(std::string_view bytes) {
   return digest;
 }
 
+std::uint64_t fnv1a(std::string_view bytes, std::uint64_t hash) {
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
 }  // namespace odecast

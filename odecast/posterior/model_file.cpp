@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "odecast/core/encoding.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/polynomial.hpp"
@@ -17,12 +18,6 @@ using Json = nlohmann::ordered_json;
 constexpr int kVersion = 4;
 constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
 constexpr std::string_view kEnd = "\"\n}\n";
-
-std::uint64_t fnv1a(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 Json to_json(const Vector& v) { return std::vector<double>(v.begin(), v.end()); }
 

@@ -207,6 +207,7 @@ ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   ForecastOptions f = o.forecast;
   f.threads = 1;
   f.seed += index;
+  f.solver = default_solver(model);
   f.masks = MaskSource::sampled;
   f.bands = Bands::sd;
   f.samples = std::min(1000, f.draws);

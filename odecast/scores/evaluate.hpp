@@ -14,7 +14,7 @@ struct EvaluateOptions {
   double horizon = 10;  ///< in the user's time
   int leads = 50;       ///< times after the start that are scored, evenly spaced among the rows
   int bins = 10;        ///< of the ranks
-  /// Draws, level, seed and solver of every forecast; its start, times, inputs and samples are set here. Start number s
+  /// Draws, level and seed of every forecast; its start, times, inputs, solver and samples are set here. Start number s
   /// takes seed + s: with the same draws at all starts the ranks would not be independent.
   ForecastOptions forecast = {.draws = 200};
   /// The truth is observed with the noise of `forecast.noise`: starts have it as their sd, and what is judged is the forecast of an

@@ -87,7 +87,7 @@ SystemData make_data(const std::string& name, const CompareOptions& o) {
   return d;
 }
 
-EvaluateOptions evaluation(const SystemData& d, const CompareOptions& o, const Model& model, int starts) {
+EvaluateOptions evaluation(const SystemData& d, const CompareOptions& o, int starts) {
   EvaluateOptions e;
   e.starts = starts;
   e.horizon = d.horizon;
@@ -95,19 +95,22 @@ EvaluateOptions evaluation(const SystemData& d, const CompareOptions& o, const M
   e.forecast.draws = o.draws;
   e.forecast.blow_up = BlowUp::until;
   e.forecast.seed = o.seed;
-  e.forecast.solver = default_solver(model);
   return e;
 }
 
-void keep(Values& v, const std::string& cell, const Evaluation& e, double lyapunov) {
+void keep(Values& v, const std::string& cell, const EvaluationRow& row, double valid, double without) {
   const auto put = [&](const char* name, double value) { v.numbers[cell + "/" + name] = value; };
-  put("coverage", e.model.coverage.value);
-  put("coverage_se", e.model.coverage.standard_error);
-  put("width", e.model.width.value);
-  put("interval_score", e.model.interval_score.value);
-  put("energy", e.model.energy.value);
-  put("valid", e.valid[0].median * lyapunov);
-  put("without", static_cast<double>(e.discarded) / static_cast<double>(e.discarded + e.starts));
+  put("coverage", row.coverage.value);
+  put("coverage_se", row.coverage.standard_error);
+  put("width", row.width.value);
+  put("interval_score", row.interval_score.value);
+  put("energy", row.energy.value);
+  put("valid", valid);
+  put("without", without);
+}
+
+void keep(Values& v, const std::string& cell, const Evaluation& e, double lyapunov) {
+  keep(v, cell, e.model, e.valid[0].median * lyapunov, static_cast<double>(e.discarded) / static_cast<double>(e.discarded + e.starts));
 }
 
 std::string cell_name(double noise, const std::string& method, bool calibrated) {
@@ -132,7 +135,7 @@ Values run_system(const std::string& name, const CompareOptions& o, const Observ
           if (!fitted.summary.usable) continue;
           double energy = 0;
           if (method.candidates.size() > 1)
-            energy = mean_of(evaluate(fitted.model, d.held_out, evaluation(d, o, fitted.model, std::min(100, o.held_out)), observer).energies).value;
+            energy = mean_of(evaluate(fitted.model, d.held_out, evaluation(d, o, std::min(100, o.held_out)), observer).energies).value;
           if (best && energy >= least) continue;
           best = fitted.model;
           least = energy;
@@ -141,22 +144,14 @@ Values run_system(const std::string& name, const CompareOptions& o, const Observ
         if (!best) continue;
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
         const std::string raw = cell_name(noise, method.name, false), after = cell_name(noise, method.name, true);
-        const Evaluation as_is = evaluate(*best, d.test, evaluation(d, o, *best, o.starts), observer);
+        const Evaluation as_is = evaluate(*best, d.test, evaluation(d, o, o.starts), observer);
         keep(values, raw, as_is, lyapunov);
         values.numbers[raw + "/setting"] = setting;
         values.curves[raw + "/seconds"] = {seconds.count()};
-        if (!climate) {
-          const std::string of_climate = cell_name(noise, "climatology", false);
-          values.numbers[of_climate + "/coverage"] = as_is.climatology.coverage.value;
-          values.numbers[of_climate + "/coverage_se"] = as_is.climatology.coverage.standard_error;
-          values.numbers[of_climate + "/width"] = as_is.climatology.width.value;
-          values.numbers[of_climate + "/interval_score"] = as_is.climatology.interval_score.value;
-          values.numbers[of_climate + "/energy"] = as_is.climatology.energy.value;
-          values.numbers[of_climate + "/valid"] = values.numbers[of_climate + "/without"] = 0;
-          climate = true;
-        }
-        best->calibration = conformal(evaluate(*best, d.held_out, evaluation(d, o, *best, o.held_out), observer));
-        keep(values, after, evaluate(*best, d.test, evaluation(d, o, *best, o.starts), observer), lyapunov);
+        if (!climate) keep(values, cell_name(noise, "climatology", false), as_is.climatology, 0, 0);
+        climate = true;
+        best->calibration = conformal(evaluate(*best, d.held_out, evaluation(d, o, o.held_out), observer));
+        keep(values, after, evaluate(*best, d.test, evaluation(d, o, o.starts), observer), lyapunov);
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;  // this method learns nothing from these rows, or what it learns blows up
       }

@@ -54,7 +54,7 @@ struct Comparison {
 Comparison compare(const std::filesystem::path& folder, const CompareOptions& options, const Observer& observer);
 
 std::string comparison_csv(const Comparison& comparison);
-/// Summaries for each noise and method, then coverage by system; for docs/choosing.md.
+/// Summaries over the systems, for each noise and method.
 std::string comparison_markdown(const Comparison& comparison, const CompareOptions& options);
 
 }  // namespace odecast

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "odecast/core/encoding.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/observations/inspection.hpp"
 #include "odecast/report/svg.hpp"
@@ -13,17 +14,17 @@
 namespace odecast {
 namespace {
 
-/// FNV-1a of names, times and values: enough to notice other data.
+/// Of names, times and values, to notice other data.
 std::uint64_t fingerprint(const Dataset& data) {
-  std::uint64_t hash = 1469598103934665603u;
-  const auto add = [&](const void* bytes, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<const unsigned char*>(bytes)[i]) * 1099511628211u;
+  std::uint64_t hash = fnv1a("");
+  const auto add = [&](const double* values, std::size_t count) {
+    hash = fnv1a({reinterpret_cast<const char*>(values), count * sizeof(double)}, hash);
   };
-  for (const auto& name : data.variables) add(name.data(), name.size());
+  for (const auto& name : data.variables) hash = fnv1a(name, hash);
   for (const Trajectory& t : data.trajectories) {
-    add(t.times.data(), t.times.size() * sizeof(double));
-    add(t.states.data(), static_cast<std::size_t>(t.states.size()) * sizeof(double));
-    add(t.inputs.data(), static_cast<std::size_t>(t.inputs.size()) * sizeof(double));
+    add(t.times.data(), t.times.size());
+    add(t.states.data(), static_cast<std::size_t>(t.states.size()));
+    add(t.inputs.data(), static_cast<std::size_t>(t.inputs.size()));
   }
   return hash;
 }
@@ -59,11 +60,7 @@ Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOp
   std::optional<Evaluation> e;
   try {
     const Fit fitted = fit(split.train, candidate.options, observer);
-    if (fitted.summary.usable) {
-      EvaluateOptions o = options;
-      o.forecast.solver = default_solver(fitted.model);
-      e = evaluate(fitted.model, split.test, o, observer);
-    }
+    if (fitted.summary.usable) e = evaluate(fitted.model, split.test, options, observer);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::data) throw;  // these rows cannot be learnt from in this way
   }
@@ -145,10 +142,8 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
     double weight = 0, variance = 0;
     for (int b = 0; b < options.blocks; ++b) {
       const Values& v = work.results.at(key_of(candidates[c].words, b));
-      if (v.numbers.at("fitted") == 0) {
-        row.failed = -1;
-        continue;
-      }
+      row.fitted = row.fitted && v.numbers.at("fitted") != 0;
+      if (!row.fitted) break;
       const auto& of_block = v.curves.at("energies");
       energies[c].insert(energies[c].end(), of_block.begin(), of_block.end());
       const double n = v.numbers.at("starts");
@@ -156,10 +151,10 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       row.coverage.value += n * v.numbers.at("coverage");
       variance += std::pow(n * v.numbers.at("coverage_se"), 2);
       for (Eigen::Index i = 0; i < row.crps.size(); ++i) row.crps[i] += n * v.curves.at("crps")[static_cast<std::size_t>(i)];
-      if (row.failed >= 0) row.failed += static_cast<int>(v.numbers.at("failed"));
+      row.failed += static_cast<int>(v.numbers.at("failed"));
       result.climatology = v.numbers.at("climatology");
     }
-    if (row.failed >= 0) {
+    if (row.fitted) {
       row.energy = mean_of(energies[c]);
       row.coverage = {row.coverage.value / weight, std::sqrt(variance) / weight};
       row.crps /= weight;
@@ -167,15 +162,15 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
     result.rows.push_back(row);
   }
   std::stable_sort(result.rows.begin(), result.rows.end(), [](const TuneRow& a, const TuneRow& b) {
-    if ((a.failed < 0) != (b.failed < 0)) return b.failed < 0;
+    if (a.fitted != b.fitted) return a.fitted;
     return a.energy.value < b.energy.value;
   });
-  if (result.rows.empty() || result.rows[0].failed < 0)
+  if (result.rows.empty() || !result.rows[0].fitted)
     throw_data({data.source, "no candidate that learns from every part of it", "at least one", "Try other settings, or more data."});
   const auto& best = energies[result.rows[0].candidate];
   result.starts = static_cast<int>(best.size());
   for (TuneRow& row : result.rows) {
-    if (row.failed < 0) continue;
+    if (!row.fitted) continue;
     std::vector<double> difference = energies[row.candidate];
     for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= best[i];
     row.behind = mean_of(difference);
@@ -191,7 +186,7 @@ std::string tuning_figure(const Tuning& tuning) {
   bool first = true;
   for (std::size_t i = 0; i < tuning.rows.size(); ++i) {
     const TuneRow& row = tuning.rows[i];
-    if (row.failed < 0) continue;
+    if (!row.fitted) continue;
     const auto x = static_cast<double>(i + 1);
     points.x.push_back(x);
     points.y.push_back(row.energy.value);

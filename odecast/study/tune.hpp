@@ -35,7 +35,8 @@ struct TuneRow {
   Mean behind;    ///< its energy score less the best's, from the same starts
   Mean coverage;  ///< of the band for an observation
   Vector crps;    ///< per variable
-  int failed = 0; ///< starts without a forecast; -1: some part could not be learnt from, and there is no score
+  bool fitted = true;  ///< to every part; else there are no scores
+  int failed = 0;      ///< starts without a forecast
 };
 
 struct Tuning {
