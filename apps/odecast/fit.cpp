@@ -195,7 +195,6 @@ Fit fit_calibrated(const Arguments& a, const Dataset& data, const FitOptions& op
   e.horizon = longest / 4;
   e.leads = 20;
   e.forecast.blow_up = BlowUp::until;
-  e.forecast.solver = default_solver(result.model);
   e.forecast.seed = options.seed;
   e.threads = options.threads;
   if (result.model.noise.size() > 0) {  // the held-out rows are observations: so are the starts

@@ -403,10 +403,10 @@ Model model_from_text(const std::string& text, const std::string& name) {
     const Vector leads = read.vector(c, "leads", read.array(c, "leads").size());
     part.leads.assign(leads.begin(), leads.end());
     part.factors = read.matrix(c, "factors");
-    for (const auto& [name, shares] : {std::pair{"before", &part.before}, std::pair{"after", &part.after}}) {
-      if (!c.contains(name)) continue;  // of files before these were kept
-      const Vector v = read.vector(c, name, read.array(c, name).size());
-      if (v.size() != 0 && v.size() != leads.size()) read.fail(name, fmt::format("{} shares", v.size()), "one for each lead");
+    for (const auto& [key, shares] : {std::pair{"before", &part.before}, std::pair{"after", &part.after}}) {
+      if (!c.contains(key)) continue;  // of files before these were kept
+      const Vector v = read.vector(c, key, read.array(c, key).size());
+      if (v.size() != 0 && v.size() != leads.size()) read.fail(key, fmt::format("{} shares", v.size()), "one for each lead");
       shares->assign(v.begin(), v.end());
     }
     bool good = !part.leads.empty() && part.leads.front() > 0 && part.factors.rows() == leads.size() &&

@@ -134,11 +134,11 @@ TEST_F(LearntTest, TheRightEquationsAreAsNearAsTheHalvesOfTheData) {
 
 // The best set alone, its coefficients changed.
 AttractorComparison changed(Model model, const Trajectory& data, const std::function<void(const FieldTerm&, double&)>& change) {
-  auto& members = model.trajectory->members;
-  members.resize(1);
-  members[0].weight = 1;
-  for (std::size_t c = 0; c < members[0].support.size(); ++c)
-    change(members[0].support[c], members[0].theta[static_cast<Eigen::Index>(c)]);
+  auto& sets = model.polynomial->sets;
+  sets.resize(1);
+  sets[0].weight = 1;
+  for (std::size_t c = 0; c < sets[0].support.size(); ++c)
+    change(sets[0].support[c], sets[0].theta[static_cast<Eigen::Index>(c)]);
   AttractorOptions o;
   o.draws = 0;
   o.pieces = 4;

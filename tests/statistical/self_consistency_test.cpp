@@ -33,8 +33,8 @@ Model fitted(PosteriorKind posterior) {
   if (posterior == PosteriorKind::trajectory) {
     // Two sets of terms in equal parts, so that draws differ in kind.
     EXPECT_GE(model.polynomial->sets.size(), 2u);
-    model.trajectory->members.resize(2);
-    for (auto& m : model.trajectory->members) m.weight = 0.5;
+    model.polynomial->sets.resize(2);
+    for (auto& m : model.polynomial->sets) m.weight = 0.5;
   }
   return model;
 }
