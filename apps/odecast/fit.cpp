@@ -173,6 +173,11 @@ nlohmann::ordered_json fit_json(const Fit& fit) {
     j["misfit"] = part->misfit;
     j["sets"] = fit.model.polynomial->sets.size();
   }
+  if (const auto& c = fit.model.calibration)
+    j["calibration"] = {{"starts", c->starts},
+                        {"level", c->level},
+                        {"coverage_before", mean_of(c->before).value},
+                        {"coverage_after_cross", c->after.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mean_of(c->after).value)}};
   return j;
 }
 
@@ -182,28 +187,6 @@ std::string fit_complaint(const FitSummary& summary) {
 }
 
 namespace {
-
-/// --holdout and --calibrate: from the rows before the last part of each trajectory, and bands that hold their level there.
-Fit fit_calibrated(const Arguments& a, const Dataset& data, const FitOptions& options, const Observer& observer) {
-  const Split split = split_last(data, a.number("--holdout"));
-  Fit result = fit(split.train, options, observer);
-  if (!result.summary.usable) return result;
-  double longest = 0;
-  for (const Trajectory& t : split.test.trajectories) longest = std::max(longest, t.times.back() - t.times.front());
-  EvaluateOptions e;
-  e.starts = 200;
-  e.horizon = longest / 4;
-  e.leads = 20;
-  e.forecast.blow_up = BlowUp::until;
-  e.forecast.seed = options.seed;
-  e.threads = options.threads;
-  if (result.model.noise.size() > 0) {  // the held-out rows are observations: so are the starts
-    e.observations = true;
-    e.forecast.noise = result.model.noise;
-  }
-  result.model.calibration = conformal(evaluate(result.model, split.test, e, observer));
-  return result;
-}
 
 int run_fit(const Arguments& a) {
   const FitOptions options = fit_options(a);
@@ -233,7 +216,7 @@ int run_fit(const Arguments& a) {
       return std::filesystem::is_regular_file(path, ignored);
     });
     if (calibrate) {
-      result = fit_calibrated(a, data.emplace(read_observations(inputs, read, &table)), options, observer);
+      result = fit_calibrated(data.emplace(read_observations(inputs, read, &table)), a.number("--holdout"), options, observer);
     } else if (fits_source(options) && again) {
       const ObservationSource source = source_of_files(inputs, read);
       result = fit_source(source, options, observer);
@@ -255,9 +238,6 @@ int run_fit(const Arguments& a) {
   const auto& record = result.model.training;
   if (a.json()) {
     nlohmann::ordered_json j = fit_json(result);
-    if (const auto& c = result.model.calibration)
-      j["calibration"] = {{"starts", c->starts}, {"level", c->level}, {"coverage_before", mean_of(c->before).value},
-                          {"coverage_after_cross", c->after.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mean_of(c->after).value)}};
     if (good) j["output"] = output;
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));

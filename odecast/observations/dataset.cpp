@@ -16,6 +16,16 @@ long Dataset::rows() const {
   return sum;
 }
 
+namespace {
+
+Trajectory part_of(const Trajectory& t, long begin, long end, const std::string& id) {
+  Trajectory part{id, {t.times.begin() + begin, t.times.begin() + end}, t.states.middleRows(begin, end - begin)};
+  if (t.inputs.cols() > 0) part.inputs = t.inputs.middleRows(begin, end - begin);
+  return part;
+}
+
+}  // namespace
+
 Split split_last(const Dataset& data, double fraction) {
   if (!(fraction > 0 && fraction < 1))
     throw_usage({"held-out fraction", fmt::format("{}", fraction), "a number between 0 and 1",
@@ -30,13 +40,28 @@ Split split_last(const Dataset& data, double fraction) {
       throw_data({data.source + (t.id.empty() ? "" : ", trajectory '" + t.id + "'"),
                   fmt::format("{} rows", t.rows()), "enough rows for both parts",
                   "Give a longer trajectory or hold out less."});
-    const auto part = [&](auto first, auto last, Eigen::Index from, Eigen::Index rows) {
-      return Trajectory{t.id, {first, last}, t.states.middleRows(from, rows),
-                        t.inputs.size() > 0 ? Matrix(t.inputs.middleRows(from, rows)) : Matrix()};
+    split.train.trajectories.push_back(part_of(t, 0, kept, t.id));
+    split.test.trajectories.push_back(part_of(t, kept, t.rows(), t.id));
+  }
+  return split;
+}
+
+Split hold_out(const Dataset& data, int block, int blocks) {
+  const long rows = data.rows(), from = rows * block / blocks, until = rows * (block + 1) / blocks;
+  Split split;
+  split.train = split.test = Dataset{data.variables, {}, {}, data.source, data.time_name, data.inputs};
+  long first = 0;
+  for (const Trajectory& t : data.trajectories) {
+    const long size = t.rows();
+    const long a = std::clamp(from - first, 0L, size), b = std::clamp(until - first, 0L, size);
+    const auto add = [&](Dataset& to, long begin, long end, const char* part) {
+      if (end > begin) to.trajectories.push_back(part_of(t, begin, end, t.id + part));
     };
-    const auto middle = t.times.begin() + kept;
-    split.train.trajectories.push_back(part(t.times.begin(), middle, 0, kept));
-    split.test.trajectories.push_back(part(middle, t.times.end(), kept, held));
+    const bool cut = b > a && b - a < size;
+    add(split.train, 0, a, cut ? "before" : "");
+    add(split.test, a, b, "");
+    add(split.train, b, size, cut ? "after" : "");
+    first += size;
   }
   return split;
 }

@@ -38,6 +38,8 @@ struct Split {
   Dataset train, test;
 };
 Split split_last(const Dataset& data, double fraction);
+/// The parts of `data` other than `block` of `blocks`, and that one. No trajectory of either goes across a cut.
+Split hold_out(const Dataset& data, int block, int blocks);
 
 /// The trajectory with that id; the last one for an empty id. Throws Error (usage).
 const Trajectory& find_trajectory(const Dataset& data, const std::string& id);

@@ -450,4 +450,25 @@ CalibrationPart conformal(const Evaluation& e) {
   return part;
 }
 
+Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options, const Observer& observer) {
+  const Split split = split_last(data, holdout);
+  Fit result = fit(split.train, options, observer);
+  if (!result.summary.usable) return result;
+  double longest = 0;
+  for (const Trajectory& t : split.test.trajectories) longest = std::max(longest, t.times.back() - t.times.front());
+  EvaluateOptions e;
+  e.starts = 200;
+  e.horizon = longest / 4;
+  e.leads = 20;
+  e.forecast.blow_up = BlowUp::until;
+  e.forecast.seed = options.seed;
+  e.threads = options.threads;
+  if (result.model.noise.size() > 0) {  // the held-out rows are observations: so are the starts
+    e.observations = true;
+    e.forecast.noise = result.model.noise;
+  }
+  result.model.calibration = conformal(evaluate(result.model, split.test, e, observer));
+  return result;
+}
+
 }  // namespace odecast

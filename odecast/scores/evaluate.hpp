@@ -6,6 +6,7 @@
 
 #include "odecast/core/observer.hpp"
 #include "odecast/forecast/forecast.hpp"
+#include "odecast/posterior/fit.hpp"
 
 namespace odecast {
 
@@ -85,5 +86,9 @@ CalibrationPart conformal(const Evaluation& evaluation);
 /// Coverage at each lead of bands calibrated on one half of the starts over the other half, both ways: an honest check of conformal(),
 /// which keeps it as CalibrationPart::after. Empty where a half has too few starts.
 std::vector<double> judged_coverage(const Evaluation& evaluation);
+
+/// Learns from all but the last `holdout` of each trajectory and calibrates on that: 200 starts, 20 leads up to a quarter of the longest held-out
+/// part, observations where the model knows their noise. The model continues from where the held-out rows begin.
+Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options, const Observer& observer);
 
 }  // namespace odecast

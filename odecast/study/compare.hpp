@@ -18,8 +18,8 @@ struct CompareOptions {
   std::vector<std::string> systems = kComparedSystems;
   std::vector<double> noises = {0, 0.01, 0.05, 0.1};  ///< sd over each variable's sd
   int rows = 2000;         ///< learnt from, two of the catalogue's steps apart
-  int starts = 400;        ///< that judge, on the attractor
-  int held_out = 1000;     ///< further ones that calibrate
+  int starts = 200;        ///< that judge, on the attractor
+  int held_out = 500;      ///< further ones that calibrate
   double horizon = 5;      ///< of a forecast, in Lyapunov times
   int leads = 20;
   int draws = 100;

@@ -29,12 +29,6 @@ std::uint64_t fingerprint(const Dataset& data) {
   return hash;
 }
 
-Trajectory rows_of(const Trajectory& t, long begin, long end, const std::string& id) {
-  Trajectory part{id, {t.times.begin() + begin, t.times.begin() + end}, t.states.middleRows(begin, end - begin)};
-  if (t.inputs.cols() > 0) part.inputs = t.inputs.middleRows(begin, end - begin);
-  return part;
-}
-
 std::string key_of(const std::string& words, int block) {
   std::string key;
   for (const char c : words)
@@ -77,26 +71,6 @@ Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOp
 }
 
 }  // namespace
-
-Split hold_out(const Dataset& data, int block, int blocks) {
-  const long rows = data.rows(), from = rows * block / blocks, until = rows * (block + 1) / blocks;
-  Split split;
-  split.train = split.test = Dataset{data.variables, {}, {}, data.source, data.time_name, data.inputs};
-  long first = 0;
-  for (const Trajectory& t : data.trajectories) {
-    const long size = t.rows();
-    const long a = std::clamp(from - first, 0L, size), b = std::clamp(until - first, 0L, size);
-    const auto add = [&](Dataset& to, long begin, long end, const char* part) {
-      if (end > begin) to.trajectories.push_back(rows_of(t, begin, end, t.id + part));
-    };
-    const bool cut = b > a && b - a < size;
-    add(split.train, 0, a, cut ? "before" : "");
-    add(split.test, a, b, "");
-    add(split.train, b, size, cut ? "after" : "");
-    first += size;
-  }
-  return split;
-}
 
 Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const std::filesystem::path& folder,
             const TuneOptions& options, const Observer& observer) {

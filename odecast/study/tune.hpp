@@ -59,7 +59,4 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
 /// Energy scores of the candidates, best first, beside climatology's: an SVG.
 std::string tuning_figure(const Tuning& tuning);
 
-/// The parts of `data` other than `block` of `blocks`, and that one. No trajectory of either goes across a cut.
-Split hold_out(const Dataset& data, int block, int blocks);
-
 }  // namespace odecast

@@ -31,13 +31,15 @@ struct FitResult {
 FitResult fit_data(const Data& data, nb::dict keywords, nb::object report, nb::object progress, const std::string& call) {
   const cli::Arguments a = words(fit_words(), data.name, keywords);
   FitOptions options = cli::fit_options(a);
-  cli::needs(a, {"--calibrate", "--holdout"}, false, "the command line; here split the data and call model.calibrate(heldout)");
+  const bool calibrate = a.given("--calibrate");
+  cli::needs(a, {"--holdout"}, calibrate, "--calibrate");
   const bool with_page = !report.is_none();
   const std::string page = with_page ? nb::cast<std::string>(report) : "";
   FitResult result;
   unlocked(progress, [&](Watch& watch) {
     if (with_page) check_writable(page);
-    const Fit learnt = fits_source(options)
+    const Fit learnt = calibrate ? fit_calibrated(*data.dataset(), a.number("--holdout"), options, observer(watch))
+                       : fits_source(options)
                            ? fit_source(data.source([&] { watch.poll(); }), options, observer(watch))
                            : fit(*data.dataset(), options, observer(watch));
     if (!learnt.summary.trusted) result.complaint = cli::fit_complaint(learnt.summary);

@@ -18,6 +18,10 @@ FITS = [
     {"derivative": "spline", "noise": [0.01, 0.02, 0.03]},
     {"trainer": "adam", "batches": 5, "schedule": "10@0.01,5@0.001", "rescale": True},
     {"layers": [8, 8], "activation": "sin", "batches": 3},
+    {"posterior": "regression"},
+    {"posterior": "bootstrap", "replicates": 20, "seed": 3},
+    {"posterior": "ensemble", "members": 3, "trainer": "adam", "batches": 3},
+    {"derivative": "weak", "calibrate": True, "holdout": 0.4},
 ]
 FORECASTS = [
     {"draws": 100},
