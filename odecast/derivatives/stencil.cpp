@@ -97,32 +97,36 @@ Vector estimate_noise(const std::vector<Segment>& segments, int variables) {
     squares += s.states().cwiseAbs2().colwise().sum().transpose();
     rows += s.rows;
   }
-  std::vector<double> sizes;
+  Eigen::Index most = 0;
+  for (const Segment& s : segments) most += s.rows;
+  Matrix sizes(variables, most);  // |normalised difference| of each variable
   for (int m = 2; m <= highest; ++m) {
     double w[highest + 1];
-    Matrix differences(0, 0);
     Eigen::Index count = 0;
-    for (const Segment& s : segments) count += std::max(0, s.rows - m);
-    if (count == 0) break;
-    differences.resize(variables, count);
-    count = 0;
-    for (const Segment& s : segments)
+    for (const Segment& s : segments) {
+      const double* states = s.states().data();
       for (int i = 0; i + m < s.rows; ++i, ++count) {
         divided_difference_weights(s.times() + i, m + 1, w);
-        Eigen::Map<Eigen::RowVectorXd> weights(w, m + 1);
         // Scaled first: products of many small spacings overflow when squared.
-        weights /= weights.cwiseAbs().maxCoeff();
-        weights /= weights.norm();
-        differences.col(count).setZero();
-        for (int k = 0; k <= m; ++k) differences.col(count) += w[k] * s.states().row(i + k).transpose();
+        double largest = 0, norm = 0;
+        for (int k = 0; k <= m; ++k) largest = std::max(largest, std::abs(w[k]));
+        for (int k = 0; k <= m; ++k) {
+          w[k] /= largest;
+          norm += w[k] * w[k];
+        }
+        norm = std::sqrt(norm);
+        for (int j = 0; j < variables; ++j) {
+          double difference = 0;
+          for (int k = 0; k <= m; ++k) difference += w[k] * states[(i + k) * variables + j];
+          sizes(j, count) = std::abs(difference) / norm;
+        }
       }
+    }
+    if (count == 0) break;
     for (int j = 0; j < variables; ++j) {
-      sizes.resize(static_cast<std::size_t>(count));
-      for (Eigen::Index i = 0; i < count; ++i)
-        sizes[static_cast<std::size_t>(i)] = std::abs(differences(j, i));
-      const auto middle = sizes.begin() + count / 2;
-      std::nth_element(sizes.begin(), middle, sizes.end());
-      estimates(m, j) = *middle / 0.6744897501960817;
+      double* const begin = &sizes(j, 0);
+      std::nth_element(begin, begin + count / 2, begin + count);
+      estimates(m, j) = begin[count / 2] / 0.6744897501960817;
     }
   }
   Vector sigma(variables);

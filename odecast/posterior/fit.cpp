@@ -103,6 +103,7 @@ struct Arguments {
   ObservationSummary summary;
   Scaling scaling;
   DerivativeOptions derivative;  ///< its noise for all columns, where given
+  Vector noise = {};             ///< sd of all columns as the first rows tell it, where it is not given
 
   int size() const { return source.dimension(); }
   Dataset in_model_units() const {
@@ -133,6 +134,10 @@ Arguments arguments_of(const ObservationSource& source, const FitOptions& o) {
       noise.head(source.dimension()) = o.derivative.noise;
     a.derivative.noise = noise;
   }
+  if (o.derivative.noise.size() == 0 && o.kind == ModelKind::flow) {
+    const Dataset first = first_rows(a.source, kRowsForNoise);
+    a.noise = estimate_noise(segments(first, o.derivative.gap), a.size());
+  }
   return a;
 }
 
@@ -161,9 +166,8 @@ void describe(Model& model, const ObservationSource& source, const Arguments& da
   if (o.derivative.noise.size() > 0) {
     model.noise = data.derivative.noise.size() == 1 ? Vector::Constant(n, data.derivative.noise[0])
                                                     : Vector(data.derivative.noise.head(n));
-  } else if (o.kind == ModelKind::flow) {
-    const Dataset first = first_rows(data.source, kRowsForNoise);
-    model.noise = estimate_noise(segments(first, o.derivative.gap), data.size()).head(n);
+  } else {
+    model.noise = data.noise.head(std::min(n, data.noise.size()));
   }
   auto& record = model.training;
   record.derivative = o.kind == ModelKind::map ? "none" : derivative_name(o.derivative.method);
@@ -275,7 +279,9 @@ WeakData weak_data(const Arguments& data, const FitOptions& o) {
     if (!t.states.allFinite()) overflow(data.source.name);
   const DerivativeOptions options = to_model_units(o.derivative, data.scaling);
   weak.parts = segments(weak.scaled, options.gap);
-  weak.noise = observation_noise(options, weak.parts, data.size());
+  weak.noise = data.noise.size() > 0 && data.summary.rows <= kRowsForNoise
+                   ? data.noise.cwiseQuotient(data.scaling.scale)
+                   : observation_noise(options, weak.parts, data.size());
   return weak;
 }
 

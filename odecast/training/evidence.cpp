@@ -11,7 +11,6 @@ namespace {
 /// The factor of [A_S / s; t^-½], and what it leaves of all columns.
 struct Solved {
   Vector prior;               ///< t of the terms
-  Eigen::MatrixXd root;       ///< R⁻¹: Σ = R⁻¹ R⁻ᵀ
   Estimate posterior;
   double log_determinant;     ///< ln det(s² I + A diag(t) Aᵀ)
   double quadratic;           ///< yᵀ (s² I + A diag(t) Aᵀ)⁻¹ y
@@ -47,10 +46,10 @@ Solved solve(const EvidenceProblem& p, const EvidenceFit& fit) {
   const Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(B);
   y.applyOnTheLeft(qr.householderQ().adjoint());
   const auto R = B.topRows(count).triangularView<Eigen::Upper>();
-  result.root = R.solve(Eigen::MatrixXd::Identity(count, count));
+  const Eigen::MatrixXd root = R.solve(Eigen::MatrixXd::Identity(count, count));
   result.posterior.terms = fit.posterior.terms;
   result.posterior.x = R.solve(y.head(count));
-  result.posterior.covariance = result.root * result.root.transpose();
+  result.posterior.covariance = root * root.transpose();  // Σ = R⁻¹ R⁻ᵀ
   result.log_determinant = p.rows * std::log(fit.variance) + result.prior.array().log().sum() +
                            2 * B.topRows(count).diagonal().array().abs().log().sum();
   result.quadratic = y.tail(y.size() - count).squaredNorm();
