@@ -50,9 +50,28 @@ bool is_time(const Arguments& a, const std::string& name) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::initializer_list<const char*> kNetworkOptions = {"--hidden", "--layers", "--activation", "--trainer", "--batches", "--schedule", "--noise-samples"};
+constexpr std::initializer_list<const char*> kDropoutOptions = {"--dropout", "--rescale", "--starts", "--max-iterations", "--masks", "--mask-per"};
+constexpr std::initializer_list<const char*> kRowOptions = {"--scale", "--derivative", "--noise-factor", "--noise-order", "--gap"};
+
+/// --posterior, or what the other options ask for: that of docs/choosing.md unless they belong to the paper's network.
+std::string posterior_word(const Arguments& a) {
+  if (a.text("--posterior") != "auto") return a.text("--posterior");
+  const auto any = [&a](std::initializer_list<const char*> options) {
+    return std::any_of(options.begin(), options.end(), [&a](const char* o) { return a.given(o); });
+  };
+  if (any(kNetworkOptions) || any(kDropoutOptions) || any(kRowOptions) || a.given("--terms")) return "dropout";
+  if (a.text("--kind") == "map" || a.given("--inputs")) return "dropout";
+  return a.text("--degree") == "auto" ? "regression" : "trajectory";
+}
+
+}  // namespace
+
 FitOptions fit_options(const Arguments& a) {
   FitOptions o;
-  const std::string posterior = a.text("--posterior");
+  const std::string posterior = posterior_word(a);
   o.posterior = posterior == "trajectory"   ? PosteriorKind::trajectory
                 : posterior == "regression" ? PosteriorKind::regression
                 : posterior == "bootstrap"  ? PosteriorKind::bootstrap
@@ -61,12 +80,10 @@ FitOptions fit_options(const Arguments& a) {
   const bool trajectory = o.posterior == PosteriorKind::trajectory, dropout = o.posterior == PosteriorKind::dropout,
              ensemble = o.posterior == PosteriorKind::ensemble, network = dropout || ensemble;
   needs(a, {"--robust"}, trajectory, "--posterior trajectory");
-  needs(a, {"--scale", "--derivative", "--noise-factor", "--noise-order", "--gap"}, !trajectory,
-        "another --posterior than trajectory");
+  needs(a, kRowOptions, !trajectory, "another --posterior than trajectory");
   needs(a, {"--terms"}, !trajectory && !ensemble, "--posterior dropout, regression or bootstrap");
-  needs(a, {"--hidden", "--layers", "--activation", "--trainer", "--batches", "--schedule", "--noise-samples"}, network,
-        "--posterior dropout or ensemble");
-  needs(a, {"--dropout", "--rescale", "--starts", "--max-iterations", "--masks", "--mask-per"}, dropout, "--posterior dropout");
+  needs(a, kNetworkOptions, network, "--posterior dropout or ensemble");
+  needs(a, kDropoutOptions, dropout, "--posterior dropout");
   needs(a, {"--replicates"}, o.posterior == PosteriorKind::bootstrap, "--posterior bootstrap");
   needs(a, {"--members"}, ensemble, "--posterior ensemble");
   o.replicates = static_cast<int>(a.whole("--replicates", 2, 100'000));
@@ -210,7 +227,7 @@ int run_fit(const Arguments& a) {
     const Observer observer = progress(a);
     std::error_code ignored;
     ReadOptions read = fit_columns(a);
-    if (options.posterior == PosteriorKind::trajectory && !a.given("--missing") && !calibrate) read.missing = MissingRule::keep;
+    if (a.text("--posterior") == "trajectory" && !a.given("--missing") && !calibrate) read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
       return std::filesystem::is_regular_file(path, ignored);
@@ -292,7 +309,7 @@ int run_fit(const Arguments& a) {
 Command fit_command() {
   const auto& t = kFitDefaults.training;
   std::vector<Option> options = {
-      {"--posterior", "WHAT", "where the spread comes from. dropout: the paper's masks;\ntrajectory: the likelihood of the observations, sparse\nequations; regression: Bayesian regression on integrals of the\ndata, sparse equations, in milliseconds; bootstrap: the same\nintegrals drawn again in blocks; ensemble: networks trained\nfrom different seeds", "dropout", 0, {"dropout", "trajectory", "regression", "bootstrap", "ensemble"}},
+      {"--posterior", "WHAT", "where the spread comes from. trajectory: the likelihood of the\nobservations, sparse equations; regression: Bayesian regression\non integrals of the data, sparse equations, in milliseconds;\nbootstrap: the same integrals drawn again in blocks; dropout:\nthe paper's masks; ensemble: networks trained from different\nseeds; auto: trajectory, but dropout for maps and where options\nof networks or derivatives are given, and regression with\n--degree auto", "auto", 0, {"auto", "trajectory", "regression", "bootstrap", "dropout", "ensemble"}},
       {"--replicates", "N", "of the bootstrap: how often the rows are drawn again", fmt::format("{}", kFitDefaults.replicates)},
       {"--members", "N", "networks of the ensemble", fmt::format("{}", kFitDefaults.members)},
       {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
@@ -336,10 +353,11 @@ Command fit_command() {
   options.push_back({"--output", "FILE", "model to write", "model.json", 'o'});
   return {"fit",
           "learn a model from observed trajectories",
-          "Learns du/dt = f(u) from observed trajectories: a Bayesian polynomial-kernel network with\n"
-          "dropout, trained on derivatives taken from the data. For polynomial kernels the training\nobjective is exact and takes milliseconds.",
-          "odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
-          "odecast fit train.csv --posterior trajectory -o model.json\n"
+          "Learns du/dt = f(u) from observed trajectories. Without further options: the polynomial equations that the\n"
+          "observations support, with the posterior of their coefficients. With --dropout: the paper's Bayesian\n"
+          "polynomial-kernel network, trained on derivatives taken from the data. docs/choosing.md says which when.",
+          "odecast fit train.csv -o model.json\n"
+          "odecast fit train.csv --dropout 0.25 -o model.json                  # the paper's method\n"
           "odecast fit train.csv --posterior regression --degree auto -o model.json\n"
           "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper\n"
           "odecast fit driven.csv --inputs F --degree 3 --dropout 0 --derivative auto",

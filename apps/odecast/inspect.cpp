@@ -33,10 +33,17 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
     lines.push_back("fit would refuse: it needs two rows of one trajectory.");
     return lines;
   }
-  lines.push_back(fmt::format(
-      "fit would standardise the variables, take derivatives from {} pairs of neighbouring rows and train a "
-      "polynomial kernel of degree {} with {} hidden units by the exact objective.",
-      d.pairs, o.degree, monomial_count(source.dimension(), o.degree)));
+  const double monomials = monomial_count(source.dimension() + static_cast<int>(source.inputs.size()), o.degree);
+  if (source.inputs.empty())
+    lines.push_back(fmt::format(
+        "fit would look for equations of degree {}, {} candidate terms in each, by the likelihood of all {} rows, and give the posterior of "
+        "their coefficients.",
+        o.degree, monomials, d.rows));
+  else
+    lines.push_back(fmt::format(
+        "fit would standardise the variables, take derivatives from {} pairs of neighbouring rows and train a "
+        "polynomial kernel of degree {} with {} hidden units by the exact objective.",
+        d.pairs, o.degree, monomials));
   for (int i = 0; i < source.dimension(); ++i)
     if (d.constant[static_cast<std::size_t>(i)])
       lines.push_back(fmt::format("{} is constant: it keeps its scale.", source.variables[static_cast<std::size_t>(i)]));
@@ -46,7 +53,7 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
                                 d.trajectory_rows.size()));
   for (int i = 0; i < source.dimension(); ++i)
     if (d.noise[i] > 0.01 * d.sd[i] && !d.constant[static_cast<std::size_t>(i)])
-      lines.push_back(fmt::format("{} has noise of {:.0f} % of its sd: differences will be noisy.",
+      lines.push_back(fmt::format("{} has noise of {:.0f} % of its sd: differences of its rows are noisy.",
                                   source.variables[static_cast<std::size_t>(i)], 100 * d.noise[i] / d.sd[i]));
   return lines;
 }

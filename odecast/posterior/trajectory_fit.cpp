@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/posterior/smoother.hpp"
 
@@ -808,10 +809,15 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
     p.runs.push_back(std::move(run));
   }
   for (int i = 0; i < n; ++i)
+    if (!std::isfinite(squares[i]))
+      throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
+                  "values from " + format_number(low[i]) + " to " + format_number(high[i]) + ", whose squares overflow",
+                  "values below 1e154", "Write the column in larger units, or remove the outliers."});
+  for (int i = 0; i < n; ++i)
     if (counts[i] < 8)
-      throw_data({fmt::format("{}, variable {}", data.source, data.variables[index(i)]),
-                  fmt::format("{:.0f} observed values", counts[i]), "at least 8",
-                  "Give more rows: a path is fitted through them."});
+      throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
+                  fmt::format("{:.0f} row{} with a value", counts[i], counts[i] == 1 ? "" : "s"), "at least 8 rows",
+                  "Give more: a path is fitted through them. --dropout 0 takes two."});
   p.active = Vector::Ones(n);
   p.scaling.offset = Vector::Zero(n);
   p.scaling.scale = (squares.array() / counts.array()).sqrt().matrix();

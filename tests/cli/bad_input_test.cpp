@@ -194,7 +194,7 @@ TEST_F(BadInputTest, GoldenHeaderOrNone) {
          "  2. Choose the columns to read: --variables x,y,z.\n"
          "  3. From pandas, write the file with to_csv(…, index=False).");
   write("none.csv", "0,1\n1,2\n2,4\n");
-  EXPECT_TRUE(contains(run_well({"fit", "none.csv", "-o", "m.json"}).out,
+  EXPECT_TRUE(contains(run_well({"fit", "none.csv", "--dropout", "0", "-o", "m.json"}).out,
                        "Read none.csv: columns separated by ',', decimal point, no header, variables x1."));
 }
 
@@ -234,7 +234,7 @@ TEST_F(BadInputTest, GoldenMissingCell) {
          "bad.csv: found 2 rows, each with a missing cell, expected rows of numbers below it. Check that "
          "the file was written completely.");
   write("gap.csv", "t,x\n0,1\n1,2\n2,NaN\n3,1\n4,3\n5,9\n");
-  EXPECT_TRUE(contains(run_well({"fit", "gap.csv", "--missing", "drop", "-o", "m.json"}).out,
+  EXPECT_TRUE(contains(run_well({"fit", "gap.csv", "--missing", "drop", "--dropout", "0", "-o", "m.json"}).out,
                        "1 row with a missing cell left out; 2 trajectories remain."));
 }
 
@@ -267,7 +267,7 @@ TEST_F(BadInputTest, GoldenTimes) {
          "  1. Keep one row of each time: --duplicates first or --duplicates mean.\n"
          "  2. " + kTellApart);
   write("bad.csv", "t,x\n2,1\n0,1\n2,2\n1,5\n3,-1\n");
-  run_well({"fit", "bad.csv", "--sort", "--duplicates", "mean", "-o", "m.json"});
+  run_well({"fit", "bad.csv", "--sort", "--duplicates", "mean", "--dropout", "0", "-o", "m.json"});
 }
 
 TEST_F(BadInputTest, GoldenTooFewRows) {
@@ -317,8 +317,9 @@ TEST_F(BadInputTest, GoldenSeveralFiles) {
 TEST_F(BadInputTest, GoldenConstantColumn) {
   // Not an error: scikit-learn's rule, and no division by zero.
   write("constant.csv", "t,x,y\n0,1,5\n1,2,5\n2,4,5\n3,8,5\n");
-  run_well({"fit", "constant.csv", "-o", "m.json"});
+  run_well({"fit", "constant.csv", "--dropout", "0.25", "-o", "m.json"});
   EXPECT_FALSE(contains(read("m.json"), "nan"));
+  refused({"fit", "constant.csv", "-o", "old.out"}, kBadData, {"constant.csv, column x", "4 rows with a value", "at least 8", "--dropout"});
 }
 
 TEST_F(BadInputTest, HeaderThatIsNotUtf8) {

@@ -122,7 +122,7 @@ const std::vector<Helped> kHelp = {
      {{"--noise", "0"}, {"--noise-of", "sd"}, {"--seed", "1"}},
      {"--init", "--until", "--step", "--set", "--size", "--output"}},
     {"fit",
-     {{"--posterior", "dropout"}, {"--replicates", "100"}, {"--members", "10"}, {"--kind", "flow"}, {"--between", "linear"}, {"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
+     {{"--posterior", "auto"}, {"--replicates", "100"}, {"--members", "10"}, {"--kind", "flow"}, {"--between", "linear"}, {"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
       {"--derivative", "forward"}, {"--terms", "all"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
       {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
       {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
@@ -478,7 +478,7 @@ TEST_F(CommandsTest, OptionsOfOtherPosteriorsAreRefused) {
     EXPECT_EQ(r.code, 2) << joined(words);
     EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
   };
-  refused({"--degree", "auto"}, "--posterior regression");
+  refused({"--dropout", "0.1", "--degree", "auto"}, "--posterior regression");
   refused({"--posterior", "trajectory", "--degree", "auto"}, "--posterior regression");
   refused({"--replicates", "10"}, "--posterior bootstrap");
   refused({"--members", "10"}, "--posterior ensemble");
@@ -782,6 +782,25 @@ TEST_F(CommandsTest, TrajectoryPosteriorTakesMissingValuesAndOutliers) {
   EXPECT_EQ(known["noise"], Json({0.02, 0.02, 0.02}));
 }
 
+// Which posterior is meant where none is named.
+TEST_F(CommandsTest, OptionsChooseThePosterior) {
+  make_data();
+  run_well({"simulate", "Henon", "-o", "henon.csv"});
+  const auto trainer = [&](Words words) {
+    words.insert(words.begin(), "fit");
+    words.insert(words.end(), {"-o", "chosen.json"});
+    run_well(words);
+    return Json::parse(read("chosen.json"))["training"]["trainer"].get<std::string>();
+  };
+  EXPECT_EQ(trainer({"train.csv"}), "trajectory");
+  EXPECT_EQ(trainer({"train.csv", "--noise", "0.001"}), "trajectory");
+  EXPECT_EQ(trainer({"train.csv", "--degree", "auto"}), "regression");
+  EXPECT_EQ(trainer({"train.csv", "--dropout", "0.25"}), "exact");
+  EXPECT_EQ(trainer({"train.csv", "--derivative", "central2"}), "exact");
+  EXPECT_EQ(trainer({"train.csv", "--layers", "4", "--batches", "2"}), "adam");
+  EXPECT_EQ(trainer({"henon.csv", "--kind", "map"}), "exact");
+}
+
 TEST_F(CommandsTest, TrajectoryPosteriorRefusesWhatItDoesNotDo) {
   make_data();
   const auto refused = [&](Words words, const std::string& part) {
@@ -795,8 +814,8 @@ TEST_F(CommandsTest, TrajectoryPosteriorRefusesWhatItDoesNotDo) {
   refused({"--posterior", "trajectory", "--inputs", "t"}, "--posterior dropout");
   refused({"--posterior", "trajectory", "--dropout", "0.1"}, "--posterior dropout");
   refused({"--posterior", "trajectory", "--noise", "0"}, "--noise");
-  refused({"--robust"}, "--posterior trajectory");
-  refused({"--missing", "keep"}, "--missing drop");
+  refused({"--dropout", "0.1", "--robust"}, "--posterior trajectory");
+  refused({"--dropout", "0.1", "--missing", "keep"}, "--missing drop");
 }
 
 // --- data in and out
@@ -1072,7 +1091,7 @@ TEST_F(CommandsTest, ForecastWritesAPageThatSaysWhatTheFilesSay) {
 
 TEST_F(CommandsTest, FitWritesAPage) {
   write("two.csv", "trajectory,t,x\na,0,1\na,0.1,0.9\na,0.2,0.81\nb,0,2\nb,0.1,1.8\nb,0.2,1.62\n");
-  const Json json = json_of({"fit", "two.csv", "--degree", "1", "--report", "page.html"});
+  const Json json = json_of({"fit", "two.csv", "--degree", "1", "--dropout", "0.25", "--report", "page.html"});
   EXPECT_EQ(json["report"], "page.html");
   const std::string text = page_text(read("page.html"));
   EXPECT_TRUE(contains(text, "Learnt from 4 rows in 2 trajectories.") ||
@@ -1080,7 +1099,7 @@ TEST_F(CommandsTest, FitWritesAPage) {
   EXPECT_TRUE(contains(text, "dx/dt"));
   // From a pipe the data can be read only once.
   const std::string model = read("model.json");
-  run_well({"fit", "-", "--degree", "1", "--report", "piped.html"}, {.input = read("two.csv")});
+  run_well({"fit", "-", "--degree", "1", "--dropout", "0.25", "--report", "piped.html"}, {.input = read("two.csv")});
   EXPECT_EQ(read("model.json"), model);
   EXPECT_TRUE(contains(read("piped.html"), "in 2 trajectories"));
   // A general network has no equations, and says so.
