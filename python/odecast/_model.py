@@ -111,7 +111,7 @@ class Model:
 
     >>> import odecast
     >>> odecast.fit(odecast.simulate("SprottB", until=2))
-    <odecast.Model of x, y, z: 100 rows, converged>
+    <odecast.Model of x, y, z: 101 rows, converged>
     """
 
     def __init__(self, core):

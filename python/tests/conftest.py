@@ -37,7 +37,7 @@ def test():
 
 @pytest.fixture(scope="session")
 def model(train):
-    return odecast.fit(train)
+    return odecast.fit(train, dropout=0.25)
 
 
 @pytest.fixture

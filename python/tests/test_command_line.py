@@ -80,7 +80,7 @@ def test_the_trajectory_posterior(program, tmp_path):
     model.forecast(until=12, draws=20).save(tmp_path / "python.csv")
     assert (tmp_path / "python.csv").read_bytes() == (tmp_path / "cli.csv").read_bytes()
     with pytest.raises(ValueError, match="keep with --posterior dropout"):
-        odecast.fit(kept)
+        odecast.fit(kept, dropout=0.25)
     with pytest.raises(ValueError, match="missing values that were kept"):
         odecast.score(tmp_path / "cli.csv", kept)
 

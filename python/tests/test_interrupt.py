@@ -41,7 +41,7 @@ CALLS = {
     "exact": lambda d, m, much: odecast.fit(d, starts=100_000),
     "long starts": lambda d, m, much: odecast.fit(d, degree=6, starts=1000),
     "trajectory posterior": lambda d, m, much: [odecast.fit(d, posterior="trajectory", degree=3) for _ in range(50)],
-    "many rows": lambda d, m, much: [odecast.fit(much) for _ in range(20)],
+    "many rows": lambda d, m, much: [odecast.fit(much, dropout=0.25) for _ in range(20)],
     "draws": lambda d, m, much: m.forecast(until=2000, step=1, draws=1_000_000, bands="sd", attempts=1000),
     "long trajectories": lambda d, m, much: m.forecast(until=1e6, step=1000, draws=1000, bands="sd", max_steps=10**9),
     "quantiles": lambda d, m, much: m.forecast(until=11, step=1e-4, draws=500, observations=True, noise=0.1),
