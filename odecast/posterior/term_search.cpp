@@ -147,7 +147,7 @@ Support TermSearch::candidates(int degree) const {
     for (int m = 0; m < basis.size(); ++m) {
       int total = 0;
       bool moving = true;
-      for (int v = 0; v < dimension(); ++v) {
+      for (int v = 0; v < basis.variables(); ++v) {
         total += basis.powers(m)[index(v)];
         if (basis.powers(m)[index(v)] > 0 && active_[v] == 0) moving = false;
       }
@@ -159,13 +159,13 @@ Support TermSearch::candidates(int degree) const {
 
 double TermSearch::penalty(const FieldTerm& term) const {
   return portable_log(shooting_.counts().sum()) +
-         kDegreePenalty * 2 * degree_of(term) * portable_log(dimension() + 1.0);
+         kDegreePenalty * 2 * degree_of(term) * portable_log(shooting_.basis()->variables() + 1.0);
 }
 
 double TermSearch::averaging_penalty(const FieldTerm& term) const {
   const double T = options_.temper;
   return T * (0.5 * portable_log(2 * shooting_.counts().sum() / T) +
-              kAveragingPrior * degree_of(term) * portable_log(dimension() + 1.0));
+              kAveragingPrior * degree_of(term) * portable_log(shooting_.basis()->variables() + 1.0));
 }
 
 FittedPath TermSearch::start(const Support& support) {
@@ -646,23 +646,30 @@ Vector TermSearch::spread_of(const FittedPath& path) {
 Vector TermSearch::integral_regression(const Support& support, double ridge) {
   const MonomialBasis& basis = *shooting_.basis();
   const int n = dimension(), F = basis.size();
-  // Windows of one segment each; the trapezoidal rule on the smoothed observations.
+  // Windows of one segment each; the trapezoidal rule on the smoothed observations, linear between their times.
   Matrix rows = Matrix::Zero(shooting_.segments(), F),
          change = Matrix::Zero(shooting_.segments(), n);
   std::vector<double> phi(index(F)), before(index(F));
+  Vector arguments(basis.variables());
   for (int j = 0; j < shooting_.segments(); ++j) {
     const auto& s = shooting_.segment(j);
     const Matrix& z = smoothed_.values[index(s.run)];
-    const auto& times = shooting_.runs()[index(s.run)].times;
-    for (int k = 0; k <= s.intervals(); ++k) {
-      const long at = s.first + k;
-      const Vector u = z.row(at).transpose();
-      basis.evaluate(u.data(), phi.data());
-      if (k > 0) {
-        const double h = times[index(at)] - times[index(at - 1)];
+    const ObservedRun& run = shooting_.runs()[index(s.run)];
+    for (long row = s.first + 1; row <= s.first + s.intervals(); ++row) {
+      const double begin = run.times[index(row - 1)], length = run.times[index(row)] - begin;
+      const auto evaluate = [&](double t, const Vector& inputs, std::vector<double>& values) {
+        const double x = (t - begin) / length;
+        arguments.head(n) = ((1 - x) * z.row(row - 1) + x * z.row(row)).transpose();
+        arguments.tail(inputs.size()) = inputs;
+        basis.evaluate(arguments.data(), values.data());
+      };
+      for (const DrivenPiece& piece : pieces(run, row)) {
+        if (shooting_.inputs() > 0 || row == s.first + 1) evaluate(piece.begin, piece.from, before);
+        evaluate(piece.end, piece.to, phi);
+        const double h = piece.end - piece.begin;
         for (int m = 0; m < F; ++m) rows(j, m) += 0.5 * h * (phi[index(m)] + before[index(m)]);
+        phi.swap(before);
       }
-      phi.swap(before);
     }
     change.row(j) = z.row(s.first + s.intervals()) - z.row(s.first);
   }

@@ -44,7 +44,7 @@ struct QuadraticModel {
 /// The search for terms on one set of observations.
 class TermSearch {
  public:
-  /// `active` is 0 for a constant variable; `known` is the noise, where given. Model units. `options`, `smoothed`, `steps` and
+  /// `active` is 0 for a constant variable or input; `known` is the noise, where given. Model units. `options`, `smoothed`, `steps` and
   /// `observer` must outlive it.
   TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
              const TrajectoryOptions& options, const Vector& active,
@@ -92,7 +92,7 @@ class TermSearch {
     Vector theta;
     std::vector<int> chosen;
   };
-  /// ln(observed values) + 2 degree ln(variables + 1): the second part pays for the choice among
+  /// ln(observed values) + 4 degree ln(arguments + 1): the second part pays for the choice among
   /// the monomials of that degree.
   double penalty(const FieldTerm& term) const;
   /// What a term costs in the average. With the likelihood L = exp(-misfit / 2) to the power 2 / T the evidence of p
@@ -100,7 +100,7 @@ class TermSearch {
   double averaging_penalty(const FieldTerm& term) const;
   double degree_of(const FieldTerm& term) const;
   /// Segment starts on the smoothed observations, coefficients from the integral form
-  ///   z(t + τ) - z(t) = Σ θ ∫ φ(z) dt
+  ///   z(t + τ) - z(t) = Σ θ ∫ φ(z, w) dt
   /// by ridge regression, or zero: what shoots best.
   FittedPath start(const Support& support);
   Vector integral_regression(const Support& support, double ridge);
@@ -140,7 +140,7 @@ class TermSearch {
   const Smoothed& smoothed_;
   long& steps_;
   const Observer& observer_;
-  Vector active_;  ///< 0 for a constant variable
+  Vector active_;  ///< 0 for a constant variable or input
   Shooting shooting_;
   Vector floor_;
   double flow_error_ = kInfinity;  ///< of the flow before it was refined last

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "odecast/core/error.hpp"
@@ -15,11 +16,52 @@ namespace {
 struct Prepared {
   std::vector<ObservedRun> runs;
   Scaling scaling;
-  Vector active;  ///< 0 for a constant variable
+  Vector input_scale;
+  Vector active;  ///< 0 for a constant variable or input
   Smoothed smoothed;
   std::optional<Vector> known;
   double spacing = 0;
 };
+
+bool stands_still(double low, double high) {
+  return high - low <= 1e-12 * std::max(std::abs(high), std::abs(low));
+}
+
+/// What drives the runs, in model units of the inputs; times are the user's still.
+void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
+  const auto measured = static_cast<long>(data.inputs.size()), m = measured + (o.time_input ? 1 : 0);
+  const long n = data.dimension();
+  Vector squares = Vector::Zero(m), low = Vector::Constant(m, kInfinity), high = -low;
+  double rows = 0;
+  for (std::size_t r = 0; r < p.runs.size(); ++r) {
+    const Trajectory& t = data.trajectories[r];
+    assert(t.inputs.cols() == measured);
+    ObservedRun& run = p.runs[r];
+    run.inputs = {t.times, Matrix(t.rows(), m)};
+    run.held = o.hold_inputs ? static_cast<int>(measured) : 0;
+    for (long k = 0; k < t.rows(); ++k)
+      for (long j = 0; j < m; ++j) {
+        const double w = j < measured ? t.inputs(k, j) : t.times[index(k)];
+        if (!std::isfinite(w))
+          throw_data({fmt::format("{}, input {}, {}row {} (t = {:.6g})", data.source, data.inputs[index(j)],
+                                  t.id.empty() ? "" : fmt::format("trajectory {}, ", t.id), k + 1, t.times[index(k)]),
+                      "no value", "one at every row: what drives a system is not estimated",
+                      "Fill it in, or leave such rows out and split the trajectory there: --missing drop."});
+        run.inputs.values(k, j) = w;
+        squares[j] += w * w;
+        low[j] = std::min(low[j], w);
+        high[j] = std::max(high[j], w);
+      }
+    rows += t.rows();
+  }
+  p.input_scale = (squares / rows).cwiseSqrt();
+  p.active.conservativeResize(n + m);
+  for (long j = 0; j < m; ++j) {
+    p.active[n + j] = stands_still(low[j], high[j]) ? 0 : 1;
+    if (!(p.input_scale[j] > 0)) p.input_scale[j] = 1;
+  }
+  for (ObservedRun& r : p.runs) r.inputs.values = r.inputs.values * p.input_scale.cwiseInverse().asDiagonal();
+}
 
 Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   const int n = data.dimension();
@@ -57,7 +99,7 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   p.scaling.offset = Vector::Zero(n);
   p.scaling.scale = (squares.array() / counts.array()).sqrt().matrix();
   for (int i = 0; i < n; ++i) {
-    if (high[i] - low[i] <= 1e-12 * std::max(std::abs(high[i]), std::abs(low[i]))) p.active[i] = 0;
+    if (stands_still(low[i], high[i])) p.active[i] = 0;
     if (!(p.scaling.scale[i] > 0)) p.scaling.scale[i] = 1;
   }
   if (p.active.sum() == 0)
@@ -65,12 +107,15 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
                 "There is nothing to learn from a state at rest."});
   for (ObservedRun& r : p.runs)
     r.values = (r.values.array().rowwise() / p.scaling.scale.transpose().array()).matrix();
+  if (!data.inputs.empty() || o.time_input) add_inputs(p, data, o);
   p.smoothed = smooth(p.runs, o.robust);
   const double tau =
       p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / std::max(1.0, intervals);
   p.scaling.time = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(tau))));
-  for (ObservedRun& r : p.runs)
+  for (ObservedRun& r : p.runs) {
     for (double& t : r.times) t /= p.scaling.time;
+    for (double& t : r.inputs.times) t /= p.scaling.time;
+  }
   p.smoothed.time_scale = tau / p.scaling.time;
   p.spacing = span / std::max(1.0, intervals) / p.scaling.time;
   if (o.noise) p.known = o.noise->cwiseQuotient(p.scaling.scale);
@@ -79,7 +124,7 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
 
 /// Groups of `size` neighbouring observations as one, at the time of the middle one: the smoothed
 /// value there plus the mean residual of the group, so that the curvature within a group does no
-/// harm.
+/// harm. Inputs stay as they are.
 struct Coarse {
   std::vector<ObservedRun> runs;
   Smoothed smoothed;
@@ -94,7 +139,7 @@ Coarse coarsen(const Prepared& p, int size) {
     const ObservedRun& fine = p.runs[r];
     const Matrix &z = p.smoothed.values[r], &w = p.smoothed.weights[r];
     const long groups = std::max(1L, fine.values.rows() / size);
-    ObservedRun run{{}, Matrix(groups, n), Matrix::Zero(groups, n)};
+    ObservedRun run{{}, Matrix(groups, n), Matrix::Zero(groups, n), fine.inputs, fine.held};
     Matrix middle(groups, n);
     for (long g = 0; g < groups; ++g) {
       const long begin = g * size, end = std::min(begin + size, fine.values.rows()),
@@ -122,9 +167,10 @@ Matrix transfer(TermSearch& from, const FittedPath& path, TermSearch& to) {
   const MonomialBasis& basis = *from.shooting().basis();
   const int n = from.dimension();
   std::vector<double> phi(index(basis.size()));
-  const auto slope = [&](const Vector& u) {
-    Vector f = Vector::Zero(n);
-    basis.evaluate(u.data(), phi.data());
+  const auto slope = [&](const Vector& u, const Vector& inputs) {
+    Vector f = Vector::Zero(n), arguments(basis.variables());
+    arguments << u, inputs;
+    basis.evaluate(arguments.data(), phi.data());
     for (std::size_t c = 0; c < path.support.size(); ++c)
       f[path.support[c].equation] +=
           path.theta[static_cast<long>(c)] * phi[index(path.support[c].monomial)];
@@ -143,8 +189,9 @@ Matrix transfer(TermSearch& from, const FittedPath& path, TermSearch& to) {
     const auto above = std::upper_bound(times.begin(), times.end(), t) - times.begin();
     const long k = std::clamp<long>(above - 1, 0, static_cast<long>(times.size()) - 2);
     const double h = times[index(k + 1)] - times[index(k)], x = (t - times[index(k)]) / h;
-    const Vector a = u.row(k).transpose(), b = u.row(k + 1).transpose(), fa = slope(a),
-                 fb = slope(b);
+    const auto between = pieces(from.shooting().runs()[index(s.run)], k + 1);
+    const Vector a = u.row(k).transpose(), b = u.row(k + 1).transpose(), fa = slope(a, between.front().from),
+                 fb = slope(b, between.back().to);
     starts.row(j) = ((1 + 2 * x) * (1 - x) * (1 - x) * a + x * x * (3 - 2 * x) * b +
                      h * x * (1 - x) * ((1 - x) * fa - x * fb))
                         .transpose();
@@ -155,9 +202,9 @@ Matrix transfer(TermSearch& from, const FittedPath& path, TermSearch& to) {
 /// Noise of the path over the smoother's, pooled over the variables that move.
 double noise_ratio(const FittedPath& path, const Vector& smoother, const Vector& active) {
   double sum = 0;
-  for (long i = 0; i < active.size(); ++i)
+  for (long i = 0; i < smoother.size(); ++i)
     if (active[i] != 0) sum += path.noise[i] * path.noise[i] / (smoother[i] * smoother[i] + 1e-300);
-  return std::sqrt(sum / active.sum());
+  return std::sqrt(sum / active.head(smoother.size()).sum());
 }
 
 /// The lowest degree whose equations explain the data down to the smoother's noise, up to `degree`.
@@ -178,7 +225,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   const Prepared p = prepare(data, o);
   TrajectoryFit fit;
   fit.scaling = p.scaling;
-  fit.basis = std::make_shared<MonomialBasis>(data.dimension(), o.degree);
+  fit.input_scale = p.input_scale;
+  fit.basis = std::make_shared<MonomialBasis>(static_cast<int>(p.active.size()), o.degree);
   const auto runs_with = [&](const std::vector<Matrix>& weights) {
     std::vector<ObservedRun> runs = p.runs;
     for (std::size_t r = 0; r < runs.size(); ++r) runs[r].weights = weights[r];
