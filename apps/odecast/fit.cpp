@@ -63,7 +63,7 @@ std::string posterior_word(const Arguments& a) {
     return std::any_of(options.begin(), options.end(), [&a](const char* o) { return a.given(o); });
   };
   if (any(kNetworkOptions) || any(kDropoutOptions) || any(kRowOptions) || a.given("--terms")) return "dropout";
-  if (a.text("--kind") == "map" || a.given("--inputs")) return "dropout";
+  if (a.text("--kind") == "map") return "dropout";
   return a.text("--degree") == "auto" ? "regression" : "trajectory";
 }
 

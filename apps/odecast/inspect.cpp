@@ -34,16 +34,10 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
     return lines;
   }
   const double monomials = monomial_count(source.dimension() + static_cast<int>(source.inputs.size()), o.degree);
-  if (source.inputs.empty())
-    lines.push_back(fmt::format(
-        "fit would look for equations of degree {}, {} candidate terms in each, by the likelihood of all {} rows, and give the posterior of "
-        "their coefficients.",
-        o.degree, monomials, d.rows));
-  else
-    lines.push_back(fmt::format(
-        "fit would standardise the variables, take derivatives from {} pairs of neighbouring rows and train a "
-        "polynomial kernel of degree {} with {} hidden units by the exact objective.",
-        d.pairs, o.degree, monomials));
+  lines.push_back(fmt::format(
+      "fit would look for equations of degree {}, {} candidate terms in each, by the likelihood of all {} rows, and give the posterior of "
+      "their coefficients.",
+      o.degree, monomials, d.rows));
   for (int i = 0; i < source.dimension(); ++i)
     if (d.constant[static_cast<std::size_t>(i)])
       lines.push_back(fmt::format("{} is constant: it keeps its scale.", source.variables[static_cast<std::size_t>(i)]));

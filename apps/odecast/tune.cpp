@@ -37,9 +37,8 @@ std::string initial(const Command& command, std::string_view option) {
 std::vector<Candidate> candidates(const Arguments& a) {
   static const Command fit = fit_command();
   std::vector<std::vector<std::string>> grid;
-  const bool plain = a.text("--kind") == "flow" && !a.given("--inputs");
   for (const std::string& posterior : a.words("--posterior")) {
-    if (posterior == "trajectory" && !plain && !a.given("--posterior")) continue;  // it has neither maps nor inputs
+    if (posterior == "trajectory" && a.text("--kind") == "map" && !a.given("--posterior")) continue;  // it has no maps
     std::vector<std::vector<std::string>> of_this = {{"--posterior", posterior}};
     if (posterior == "ensemble") of_this[0].insert(of_this[0].end(), {"--trainer", "adam"});
     for (const Tried& tried : kTried) {

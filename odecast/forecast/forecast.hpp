@@ -25,13 +25,6 @@ enum class BlowUp {
 
 enum class MaskSource { sampled, enumerated };
 
-/// What drives the system while it is forecast: values of the model's inputs at increasing times, one column each, the
-/// user's units. The time itself, where it is an input, is not among them.
-struct InputSignal {
-  std::vector<double> times;
-  Matrix values;
-};
-
 struct ForecastOptions {
   /// Start, in the user's units. Without it the forecast continues from the last observation.
   std::optional<Vector> init = {};
@@ -42,7 +35,7 @@ struct ForecastOptions {
   std::optional<double> from = {};
   /// Output times, increasing, all after the start.
   std::vector<double> times = {};
-  /// Of a model with measured inputs; covers the forecast from its start to its end, or to one spacing before it.
+  /// Measured inputs of the model, user's units, the time not among them; from the start to the end, or to one spacing before it.
   std::optional<InputSignal> inputs = {};
   int draws = 1000;
   double level = 0.95;

@@ -18,6 +18,13 @@ struct Trajectory {
   int rows() const { return static_cast<int>(times.size()); }
 };
 
+/// What drives a system: values of its inputs at increasing times, one column each. Between these they are linear, or held at
+/// the last value.
+struct InputSignal {
+  std::vector<double> times = {};
+  Matrix values = {};
+};
+
 /// Several runs of one system. No operation of the library mixes rows of different trajectories.
 struct Dataset {
   std::vector<std::string> variables = {};

@@ -696,7 +696,7 @@ Fit fit_source(const ObservationSource& source, const FitOptions& options, const
 
 namespace {
 
-/// What the data alone tell, where values may be missing. The scaling is there already.
+/// What the data alone tell, where values may be missing. The scaling and the inputs are there already.
 void describe_observed(Model& model, const Dataset& data) {
   const int n = data.dimension();
   model.variables = data.variables;
@@ -718,6 +718,8 @@ void describe_observed(Model& model, const Dataset& data) {
       }
   }
   model.size = (model.size.array() / counts.array()).sqrt().matrix();
+  model.size.conservativeResize(n + model.inputs.size());
+  model.size.tail(model.inputs.size()) = model.inputs.scale;
   std::nth_element(steps.begin(), steps.begin() + static_cast<long>(steps.size() / 2), steps.end());
   model.step = steps[steps.size() / 2];
   model.training.trajectories = static_cast<long>(data.trajectories.size());
@@ -729,10 +731,10 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
           "a whole number from 1 to 20", "2 fits most textbook systems.");
   require(o.kind == ModelKind::flow, "--kind", "map with --posterior trajectory", "flow",
           "Maps are learnt by --posterior dropout.");
-  require(data.inputs.empty() && o.time_name.empty(), "--inputs", "inputs with --posterior trajectory",
-          "a system that nothing drives", "Driven systems are learnt by --posterior dropout.");
-  require(data.dimension() * monomial_count(data.dimension(), o.degree) <= kMaxCandidates, "--degree",
-          fmt::format("{} with {} variables", o.degree, data.dimension()),
+  const int arguments = data.dimension() + static_cast<int>(data.inputs.size()) + (o.time_name.empty() ? 0 : 1);
+  require(data.dimension() * monomial_count(arguments, o.degree) <= kMaxCandidates, "--degree",
+          fmt::format("{} with {} variables{}", o.degree, data.dimension(),
+                      arguments > data.dimension() ? fmt::format(" and {} inputs", arguments - data.dimension()) : ""),
           "at most 3000 candidate terms, variables × monomials", "Choose a lower degree.");
   if (o.trajectory.noise) {
     const Vector& noise = *o.trajectory.noise;
@@ -745,12 +747,16 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   if (options.noise && options.noise->size() == 1)
     options.noise = Vector::Constant(data.dimension(), (*options.noise)[0]);
   options.degree = o.degree;
+  options.hold_inputs = o.hold_inputs;
+  options.time_input = !o.time_name.empty();
   options.threads = o.threads;
   const TrajectoryFit found = fit_trajectory(data, options, observer);
 
   Fit result;
   Model& model = result.model;
   model.scaling = found.scaling;
+  model.inputs = {data.inputs, Vector::Zero(found.input_scale.size()), found.input_scale, o.hold_inputs, options.time_input};
+  if (options.time_input) model.inputs.names.push_back(o.time_name);
   model.noise = found.noise;
   describe_observed(model, data);
   model.trajectory = {found.noise_ratio, found.autocorrelation, found.continuity, found.misfit};

@@ -14,8 +14,9 @@ namespace odecast {
 namespace {
 
 using Json = nlohmann::ordered_json;
-/// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles. A model is written as the lowest that has it all, for older programs.
-constexpr int kVersion = 4;
+/// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles; 5: trajectory posteriors with inputs.
+/// A model is written as the lowest that has it all, for older programs.
+constexpr int kVersion = 5;
 constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
 constexpr std::string_view kEnd = "\"\n}\n";
 
@@ -247,7 +248,7 @@ std::string model_to_text(const Model& model) {
   const auto& t = model.training;
   const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
   Json body = {
-      {"odecast_model", model.trajectory ? 3 : model.polynomial || !model.members.empty() ? 4 : plain ? 1 : 2},
+      {"odecast_model", model.trajectory ? (plain ? 3 : 5) : model.polynomial || !model.members.empty() ? 4 : plain ? 1 : 2},
       {"variables", model.variables},
       {"scaling",
        {{"offset", to_json(model.scaling.offset)},
@@ -343,12 +344,13 @@ Model model_from_text(const std::string& text, const std::string& name) {
   const std::size_t arguments = n + model.inputs.names.size();
   if (json.contains("trajectory")) {
     const Json& part = read.member(json, "trajectory");
-    if (model.kind == ModelKind::map || model.inputs.size() > 0)
-      read.fail("trajectory", "a map or inputs", "a flow without inputs");
+    if (model.kind == ModelKind::map) read.fail("trajectory", "a map", "a flow");
     model.trajectory = read_trajectory(read, part);
     model.polynomial = read_polynomial(read, part, n, arguments);
   } else if (json.contains("polynomial")) {
     model.polynomial = read_polynomial(read, read.member(json, "polynomial"), n, arguments);
+  }
+  if (model.polynomial) {
     const Vector& offset = model.inputs.offset;
     if (!model.scaling.offset.isZero(0) || (offset.size() > 0 && !offset.isZero(0)))
       read.fail("offset", "numbers that are not 0", "0 beside coefficients");

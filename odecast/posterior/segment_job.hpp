@@ -17,9 +17,9 @@ struct SegmentJob {
   FlowMethod method;
   bool sensitivities;
 
-  // The field: du_i/dt = Σ over terms c of equation i of theta[c] φ_{monomial[c]}(u).
+  // The field: du_i/dt = Σ over terms c of equation i of theta[c] φ_{monomial[c]}(u, w), w the inputs.
   int monomials;                 ///< that are needed, the constant first
-  const int *parent, *variable;  ///< φ_m = φ_parent u_variable, m > 0
+  const int *parent, *variable;  ///< φ_m = φ_parent × argument number `variable` of (u, w), m > 0
   int terms;
   const int *equation, *monomial;  ///< of each term
   const double* theta;
@@ -33,6 +33,12 @@ struct SegmentJob {
   const double* observed;     ///< block × slots × variables × 8
   const double* root_weight;  ///< the same: √w / σ, 0 where nothing is observed
   const double* starts;       ///< block × variables × 8
+
+  // With inputs, each interval is a row of pieces on which they are linear in time; each piece is cut into `substeps`.
+  int inputs;
+  const int* first_piece;      ///< block × slots, and one beyond: pieces [k], …, [k + 1] - 1 are those of slot k
+  const double* piece_length;  ///< piece × 8
+  const double* piece_inputs;  ///< piece × inputs × (begin, end) × 8
 
   // Results by block; sums over a segment's observations, S = [∂u/∂start, ∂u/∂theta].
   double* cost;     ///< block × 8: Σ |weighted residual|²
@@ -49,10 +55,10 @@ struct SegmentJob {
 constexpr int kHistory = 8;      ///< observations that are added to the normal matrix at once
 constexpr int kFlowStages = 12;  ///< of the longest method
 
-constexpr long segment_work_size(int n, int terms, int monomials) {
+constexpr long segment_work_size(int n, int inputs, int terms, int monomials) {
   const long columns = n + terms + 1L;
   return 8 * (kFlowStages * (3L * n + static_cast<long>(monomials) + static_cast<long>(n) * n) +
-              4L * n + columns * n + columns * n * kHistory + columns * (columns + 1));
+              4L * n + inputs + columns * n + columns * n * kHistory + columns * (columns + 1));
 }
 
 void run_segments_sse2(const SegmentJob& job);

@@ -15,6 +15,7 @@ struct Rk4 {
   static constexpr int stages = 4;
   static constexpr double a[4][4] = {{}, {0.5}, {0, 0.5}, {0, 0, 1}};
   static constexpr double b[4] = {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6};
+  static constexpr double c[4] = {0, 0.5, 0.5, 1};
 };
 
 /// Fehlberg's RK7(8) with its order-8 weights, less the stage that only the order-7 ones use.
@@ -36,10 +37,13 @@ struct Rk8 {
        33.0 / 164, 12.0 / 41, 1}};
   static constexpr double b[12] = {
       0, 0, 0, 0, 0, 34.0 / 105, 9.0 / 35, 9.0 / 35, 9.0 / 280, 9.0 / 280, 41.0 / 840, 41.0 / 840};
+  static constexpr double c[12] = {
+      0, 2.0 / 27, 1.0 / 9, 1.0 / 6, 5.0 / 12, 1.0 / 2, 5.0 / 6, 1.0 / 6, 2.0 / 3, 1.0 / 3, 0, 1};
 };
 
-/// N is the number of variables where it is known to the compiler, 0 otherwise.
-template <int N, class Method>
+/// N is the number of variables where it is known to the compiler, 0 otherwise. Without inputs (Driven false) there is no
+/// trace of them in the loops.
+template <int N, class Method, bool Driven>
 struct Segments {
   static constexpr int kStages = Method::stages;
   const SegmentJob& job;
@@ -55,7 +59,7 @@ struct Segments {
       return begin;
     };
     u = take(n);
-    stage_u = take(n);
+    stage_u = take(Driven ? n + job.inputs : n);
     slope = take(static_cast<long>(kStages) * n);
     phi = take(static_cast<long>(kStages) * job.monomials);
     jacobian = take(static_cast<long>(kStages) * n * n);
@@ -83,10 +87,15 @@ struct Segments {
   }
 
   /// One step of length h. With v' = J v + ∂f/∂θ along the same stages, S keeps the exact
-  /// derivative of the discrete flow.
+  /// derivative of the discrete flow. Inputs are w = begin + x (end - begin) with x from `from` to from + part.
   template <bool Sensitive>
-  ODECAST_INLINE void step(const Pack& h) {
+  ODECAST_INLINE void step(const Pack& h, const Pack* inputs = nullptr, double from = 0, double part = 1) {
     for (int s = 0; s < kStages; ++s) {
+      if constexpr (Driven) {
+        const Pack x = from + part * Method::c[s];
+        for (int j = 0; j < job.inputs; ++j)
+          stage_u[n + j] = inputs[2 * j] + x * (inputs[2 * j + 1] - inputs[2 * j]);
+      }
       for (int i = 0; i < n; ++i) stage_u[i] = u[i] + h * combine(Method::a[s], s, slope + i, n);
       Pack* p = phi + static_cast<long>(s) * job.monomials;
       evaluate(stage_u, slope + s * n, p);
@@ -220,8 +229,17 @@ struct Segments {
         const long slot = static_cast<long>(block) * job.slots + k;
         if (k > 0) {
           const int substeps = job.substeps[slot];
-          const Pack h = length[slot] / Pack(static_cast<double>(substeps));
-          for (int s = 0; s < substeps; ++s) step<Sensitive>(h);
+          if constexpr (Driven) {
+            const double part = 1.0 / substeps;
+            for (int piece = job.first_piece[slot]; piece < job.first_piece[slot + 1]; ++piece) {
+              const Pack h = reinterpret_cast<const Pack*>(job.piece_length)[piece] / Pack(static_cast<double>(substeps));
+              const Pack* inputs = reinterpret_cast<const Pack*>(job.piece_inputs) + 2L * piece * job.inputs;
+              for (int s = 0; s < substeps; ++s) step<Sensitive>(h, inputs, s * part, part);
+            }
+          } else {
+            const Pack h = length[slot] / Pack(static_cast<double>(substeps));
+            for (int s = 0; s < substeps; ++s) step<Sensitive>(h);
+          }
         }
         if (job.path)
           for (int i = 0; i < n; ++i) reinterpret_cast<Pack*>(job.path)[slot * n + i] = u[i];
@@ -264,27 +282,33 @@ struct Segments {
   }
 };
 
-template <int N, class Method>
+template <int N, class Method, bool Driven>
 void run_method(const SegmentJob& job) {
-  Segments<N, Method> segments(job);
+  Segments<N, Method, Driven> segments(job);
   if (job.sensitivities)
     segments.template run<true>();
   else
     segments.template run<false>();
 }
 
-template <int N>
+template <int N, bool Driven>
 void run_sized(const SegmentJob& job) {
   if (job.method == FlowMethod::rk4)
-    run_method<N, Rk4>(job);
+    run_method<N, Rk4, Driven>(job);
   else
-    run_method<N, Rk8>(job);
+    run_method<N, Rk8, Driven>(job);
+}
+
+template <bool Driven>
+void run_driven(const SegmentJob& job) {
+  if (job.variables == 3) return run_sized<3, Driven>(job);
+  if (job.variables == 2) return run_sized<2, Driven>(job);
+  run_sized<0, Driven>(job);
 }
 
 void run_segments(const SegmentJob& job) {
-  if (job.variables == 3) return run_sized<3>(job);
-  if (job.variables == 2) return run_sized<2>(job);
-  run_sized<0>(job);
+  if (job.inputs > 0) return run_driven<true>(job);
+  run_driven<false>(job);
 }
 
 }  // namespace

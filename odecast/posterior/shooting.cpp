@@ -20,8 +20,8 @@ struct FieldLists {
   std::vector<int> parent, variable, equation, monomial, slope_place, slope_monomial;
   std::vector<double> slope_value;
 
-  FieldLists(const MonomialBasis& basis, const Support& support, const Vector& theta) {
-    const int n = basis.variables();
+  /// Slopes are with respect to the first n arguments, the variables.
+  FieldLists(const MonomialBasis& basis, int n, const Support& support, const Vector& theta) {
     std::vector<char> needed(index(basis.size()), 0);
     needed[0] = 1;
     // φ_m / u_v for every variable in φ_m; found by its powers among the monomials before m.
@@ -78,7 +78,33 @@ void run(const SegmentJob& job) {
   }
 }
 
+/// Equal steps of at most that length.
+int steps_of(const Flow& flow, double h) {
+  return flow.substeps * static_cast<int>(std::min(1e6, std::ceil(h / flow.longest_step * (1 - 1e-9))));
+}
+
 }  // namespace
+
+std::vector<DrivenPiece> pieces(const ObservedRun& run, long row) {
+  const double begin = run.times[index(row - 1)], end = run.times[index(row)];
+  const auto& knots = run.inputs.times;
+  const Matrix& w = run.inputs.values;
+  if (w.cols() == 0) return {{begin, end, {}, {}}};
+  std::vector<DrivenPiece> list;
+  long k = std::upper_bound(knots.begin(), knots.end(), begin) - knots.begin() - 1;
+  for (double t = begin; t < end; ++k) {
+    const double next = std::min(end, knots[index(k + 1)]), length = knots[index(k + 1)] - knots[index(k)];
+    DrivenPiece piece{t, next, w.row(k).transpose(), w.row(k).transpose()};
+    for (long j = run.held; j < w.cols(); ++j) {
+      const double change = w(k + 1, j) - w(k, j);
+      piece.from[j] += (t - knots[index(k)]) / length * change;
+      piece.to[j] += (next - knots[index(k)]) / length * change;
+    }
+    list.push_back(std::move(piece));
+    t = next;
+  }
+  return list;
+}
 
 Shooting::Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
                    int per_segment, Flow flow, int threads)
@@ -87,11 +113,11 @@ Shooting::Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const Monomial
       flow_(flow),
       per_segment_(per_segment),
       threads_(threads),
-      noise_(Vector::Ones(basis_->variables())) {
+      noise_(Vector::Ones(dimension())) {
   assert(per_segment >= 1);
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     const int rows = static_cast<int>(runs_[r].times.size());
-    assert(rows >= 1);
+    assert(rows >= 1 && runs_[r].inputs.values.cols() == inputs());
     const int pieces =
         std::max(1, static_cast<int>(std::lround(static_cast<double>(rows) / per_segment)));
     for (int k = 0; k < pieces; ++k) {
@@ -140,10 +166,7 @@ void Shooting::lay_out() {
         const double h = data.times[index(row)] - data.times[index(row - 1)];
         length_[index(slot * kLanes + l)] = h;
         if (flow_.longest_step > 0)
-          substeps_[index(slot)] = std::max(
-              substeps_[index(slot)],
-              flow_.substeps *
-                  static_cast<int>(std::min(1e6, std::ceil(h / flow_.longest_step * (1 - 1e-9)))));
+          substeps_[index(slot)] = std::max(substeps_[index(slot)], steps_of(flow_, h));
       }
       if (k < s.count)
         for (int i = 0; i < n; ++i)
@@ -151,7 +174,47 @@ void Shooting::lay_out() {
             observed_[index((slot * n + i) * kLanes + l)] = data.values(row, i);
     }
   }
+  lay_out_inputs();
   lay_out_weights();
+}
+
+void Shooting::lay_out_inputs() {
+  const std::size_t m = index(inputs());
+  if (m == 0) return;
+  std::vector<double> length, values;
+  first_piece_ = {0};
+  substeps_.assign(substeps_.size(), flow_.substeps);
+  for (int block = 0; block < blocks_; ++block)
+    for (int k = 0; k < slots_; ++k) {
+      const auto first = index(first_piece_.back());
+      std::size_t end = first;
+      int& substeps = substeps_[index(static_cast<long>(block) * slots_ + k)];
+      for (int j = block * kLanes; j < std::min(segments(), (block + 1) * kLanes); ++j) {
+        if (k == 0 || k > segment(j).intervals()) continue;
+        std::size_t at = first;
+        for (const DrivenPiece& p : pieces(runs_[index(segment(j).run)], segment(j).first + k)) {
+          if (at == end) {
+            ++end;
+            length.resize(end * kLanes, 0.0);
+            values.resize(end * m * 2 * kLanes, 0.0);
+          }
+          const auto l = index(j % kLanes);
+          const double h = length[at * kLanes + l] = p.end - p.begin;
+          if (flow_.longest_step > 0) substeps = std::max(substeps, steps_of(flow_, h));
+          for (std::size_t i = 0; i < m; ++i) {
+            double* place = values.data() + (at * m + i) * 2 * kLanes + l;
+            place[0] = p.from[static_cast<long>(i)];
+            place[kLanes] = p.to[static_cast<long>(i)];
+          }
+          ++at;
+        }
+      }
+      first_piece_.push_back(static_cast<int>(end));
+    }
+  piece_length_ = aligned_doubles(length.size());
+  piece_inputs_ = aligned_doubles(values.size());
+  std::copy(length.begin(), length.end(), piece_length_.get());
+  std::copy(values.begin(), values.end(), piece_inputs_.get());
 }
 
 void Shooting::lay_out_weights() {
@@ -183,7 +246,7 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
                                         double* path) const {
   const int n = dimension(), p = static_cast<int>(support.size()), columns = n + p + 1;
   assert(theta.size() == p && starts.rows() == segments() && starts.cols() == n);
-  const FieldLists field(*basis_, support, theta);
+  const FieldLists field(*basis_, n, support, theta);
   const int monomials = static_cast<int>(field.parent.size());
 
   const AlignedDoubles packed = aligned_doubles(index(static_cast<long>(blocks_) * n * kLanes));
@@ -215,7 +278,7 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
     const AlignedDoubles end = aligned_doubles(index(static_cast<long>(blocks) * n * kLanes));
     const AlignedDoubles state_rows = aligned_doubles(index(blocks * state_size));
     const AlignedDoubles flow = aligned_doubles(index(blocks * flow_size));
-    const AlignedDoubles work = aligned_doubles(index(segment_work_size(n, p, monomials)));
+    const AlignedDoubles work = aligned_doubles(index(segment_work_size(n, inputs(), p, monomials)));
     if (sensitivities) theta_rows[at] = Matrix::Zero(p, columns);
     const long place = static_cast<long>(first) * slots_;
     run({n,
@@ -239,6 +302,10 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
          observed_.get() + place * n * kLanes,
          root_weight_.get() + place * n * kLanes,
          packed.get() + static_cast<long>(first) * n * kLanes,
+         inputs(),
+         inputs() > 0 ? first_piece_.data() + place : nullptr,
+         piece_length_.get(),
+         piece_inputs_.get(),
          cost.get(),
          square.get(),
          end.get(),

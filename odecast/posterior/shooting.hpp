@@ -8,6 +8,7 @@
 #include "odecast/core/aligned.hpp"
 #include "odecast/core/matrix.hpp"
 #include "odecast/core/polynomial.hpp"
+#include "odecast/observations/dataset.hpp"
 #include "odecast/posterior/segment_job.hpp"
 
 namespace odecast {
@@ -19,7 +20,18 @@ inline std::size_t index(long i) { return static_cast<std::size_t>(i); }
 struct ObservedRun {
   std::vector<double> times;
   Matrix values, weights;  ///< rows are times
+  /// What drives it, known exactly: at these times and maybe others between. No columns where nothing does.
+  InputSignal inputs = {};
+  int held = 0;  ///< that many inputs, the first, keep their value until the next time; the others are linear between times
 };
+
+/// A part of the interval before an observation on which every input is linear: between neighbouring times of the inputs.
+struct DrivenPiece {
+  double begin, end;
+  Vector from, to;  ///< inputs at its begin and end, from within
+};
+/// Of the interval that ends at observation `row` > 0; one piece where nothing drives the run.
+std::vector<DrivenPiece> pieces(const ObservedRun& run, long row);
 
 /// The coefficient of a monomial in an equation.
 struct FieldTerm {
@@ -36,18 +48,20 @@ struct Flow {
 };
 
 /// Weak-constraint multiple shooting. The runs are cut into segments j of consecutive observations,
-/// each with its own start s_j; F_j is the discrete flow of du/dt = Σ θ_c φ_c(u) from the start of
-/// segment j to that of the next. Of θ and all s_j,
+/// each with its own start s_j; F_j is the discrete flow of du/dt = Σ θ_c φ_c(u, w(t)), w the inputs of the run, from the
+/// start of segment j to that of the next. Steps end where an input may jump or bend. Of θ and all s_j,
 ///   cost = Σ_obs w (y - u)² / σ²  +  Σ_j |(F_j(s_j) - s_{j+1}) / (q σ)|²  +  κ |θ|².
 /// q → ∞ leaves the segments independent, q → 0 is single shooting along each run.
 /// (Bock 1987 for the shooting; Trémolet 2006 for the weak constraint.)
 class Shooting {
  public:
-  /// Segments of about `per_segment` observations, never across runs.
+  /// Segments of about `per_segment` observations, never across runs. The basis is of the variables and behind them the
+  /// inputs.
   Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
            int per_segment, Flow flow, int threads = 1);
 
-  int dimension() const { return basis_->variables(); }
+  int dimension() const { return static_cast<int>(runs_.front().values.cols()); }
+  int inputs() const { return basis_->variables() - dimension(); }
   int segments() const { return static_cast<int>(segments_.size()); }
   const std::vector<ObservedRun>& runs() const { return runs_; }
   const std::shared_ptr<const MonomialBasis>& basis() const { return basis_; }
@@ -92,6 +106,7 @@ class Shooting {
 
  private:
   void lay_out();
+  void lay_out_inputs();
   void lay_out_weights();
   Evaluation run_jobs(const Support& support, const Vector& theta, const Matrix& starts,
                       bool sensitivities, double* path) const;
@@ -102,8 +117,8 @@ class Shooting {
   Flow flow_;
   int per_segment_, threads_, slots_ = 0, blocks_ = 0;
   Vector noise_, counts_;
-  std::vector<int> substeps_;
-  AlignedDoubles length_, observed_, root_weight_;
+  std::vector<int> substeps_, first_piece_;
+  AlignedDoubles length_, observed_, root_weight_, piece_length_, piece_inputs_;
 };
 
 /// The cost beside the observations': continuity, with q σ per variable, and the prior of θ.

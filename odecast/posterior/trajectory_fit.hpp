@@ -25,7 +25,7 @@ struct TrajectoryOptions {
   /// measures better where the terms are in doubt, because the sets that were not refitted are missing.
   double temper = 4;
   /// Only these terms, without a search, where given: each an equation and the powers of the
-  /// variables.
+  /// variables and behind them the inputs.
   struct KnownTerm {
     int equation;
     std::vector<int> powers;
@@ -34,11 +34,15 @@ struct TrajectoryOptions {
   /// Noise is never taken for less than this part of a variable's root mean square. Below lie the
   /// digits of the data.
   double floor = 1e-12;
+  /// Measured inputs keep their value until the next row instead of being linear between rows.
+  bool hold_inputs = false;
+  bool time_input = false;  ///< the time is one more input, the last
   int threads = 1;
 };
 
 struct TrajectoryFit {
   Scaling scaling;
+  Vector input_scale;  ///< of the inputs, the time among them; no shift either
   std::shared_ptr<const MonomialBasis> basis;
   std::vector<CoefficientSet> members;  ///< the best first; weights sum to 1
   Vector noise;                           ///< sd per variable, user's units
@@ -54,10 +58,10 @@ struct TrajectoryFit {
   std::string status, reason;
 };
 
-/// Scaling by the root mean square without a shift, which keeps sparse equations sparse.
+/// Scaling of variables and inputs by the root mean square without a shift, which keeps sparse equations sparse.
 /// Weak-constraint multiple shooting (class Shooting) with annealed continuity, elimination and
 /// search over terms; docs/theory.md has the whole. A value that is not finite counts as not
-/// observed. Throws Error (data) for data that cannot be learnt from.
+/// observed; inputs must be known at every row. Throws Error (data) for data that cannot be learnt from.
 TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& options,
                              const Observer& observer);
 

@@ -754,6 +754,49 @@ TEST_F(CommandsTest, TrajectoryPosteriorFromFitToForecast) {
   EXPECT_NEAR(values(read("point.csv"), "x").back(), values(ahead, "x_mean").back(), 5 * sd.back());
 }
 
+TEST_F(CommandsTest, TrajectoryPosteriorOfADrivenSystem) {
+  run_well({"simulate", "ForcedDuffing", "--until", "45", "--noise", "0.01", "-o", "all.csv"});
+  run_well({"split", "all.csv", "--holdout", "0.1", "--train", "train.csv", "--test", "test.csv"});
+  const Json fit = json_of({"fit", "train.csv", "--inputs", "F", "--posterior", "trajectory", "--degree", "3", "-o", "model.json"});
+  EXPECT_EQ(fit["status"], "converged");
+  // dv/dt has the force with coefficient 1.
+  const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
+  bool found = false;
+  for (const Json& term : equations[1]["terms"])
+    if (term["powers"] == Json({0, 0, 1})) {
+      found = true;
+      EXPECT_NEAR(term["mean"].get<double>(), 1, 5 * term["sd"].get<double>());
+      EXPECT_LT(term["sd"].get<double>(), 0.05);
+    }
+  EXPECT_TRUE(found);
+  json_of({"predict", "model.json", "--at", "1,0,0.5"});
+  // On with the forces that came; without them it does not go.
+  run_well({"forecast", "model.json", "--at", "test.csv", "--drive", "all.csv", "--draws", "100", "-o", "ahead.csv"});
+  const Json scores = json_of({"score", "ahead.csv", "test.csv", "--inputs", "F"});
+  EXPECT_LT(scores["nrmse"]["x"].get<double>(), 0.1);
+  EXPECT_LT(scores["nrmse"]["v"].get<double>(), 0.1);
+  EXPECT_EQ(run({"forecast", "model.json", "--until", "46", "-o", "no.csv"}).code, 2);
+  json_of({"evaluate", "model.json", "test.csv", "--starts", "5", "--horizon", "1"});
+  EXPECT_EQ(run({"lyapunov", "model.json"}).code, 2);
+  // The other rule is another model.
+  run_well({"fit", "train.csv", "--inputs", "F", "--between", "held", "--posterior", "trajectory", "--degree", "3", "-o", "held.json"});
+  EXPECT_TRUE(Json::parse(read("held.json"))["inputs"]["held"].get<bool>());
+  EXPECT_NE(Json::parse(read("held.json"))["trajectory"]["sets"], Json::parse(read("model.json"))["trajectory"]["sets"]);
+  // A cell of the force is missing: refused with its row, or its row left out.
+  std::string holes;
+  const auto rows = csv_rows(read("train.csv"));
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    holes += rows[k][0] + "," + rows[k][1] + "," + rows[k][2] + "," + (k == 100 ? "" : rows[k][3]) + "\n";
+  write("holes.csv", holes);
+  const Words missing = {"fit", "holes.csv", "--inputs", "F", "--posterior", "trajectory", "--degree", "3", "-o", "holes.json"};
+  const Result refused = run(missing);
+  EXPECT_EQ(refused.code, 3) << refused.err;
+  EXPECT_NE(refused.err.find("row 100 (t = 4.95)"), refused.err.npos) << refused.err;
+  Words dropped = missing;
+  dropped.insert(dropped.end(), {"--missing", "drop"});
+  run_well(dropped);
+}
+
 TEST_F(CommandsTest, TrajectoryPosteriorTakesMissingValuesAndOutliers) {
   run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "10", "--step", "0.02", "--noise", "0.01", "-o", "noisy.csv"});
   // Every seventh y is missing, every thirtieth z off by 5.
@@ -810,8 +853,8 @@ TEST_F(CommandsTest, TrajectoryPosteriorRefusesWhatItDoesNotDo) {
     EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
   };
   refused({"--posterior", "trajectory", "--kind", "map"}, "--posterior dropout");
-  refused({"--posterior", "trajectory", "--inputs", "z"}, "--posterior dropout");
-  refused({"--posterior", "trajectory", "--inputs", "t"}, "--posterior dropout");
+  refused({"--posterior", "trajectory", "--between", "held"}, "--inputs");
+  refused({"--posterior", "trajectory", "--inputs", "z", "--degree", "20"}, "2 variables and 1 inputs");
   refused({"--posterior", "trajectory", "--dropout", "0.1"}, "--posterior dropout");
   refused({"--posterior", "trajectory", "--noise", "0"}, "--noise");
   refused({"--dropout", "0.1", "--robust"}, "--posterior trajectory");

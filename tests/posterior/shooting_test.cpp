@@ -115,6 +115,142 @@ TEST(ShootingTest, SensitivitiesAreTheComplexStepDerivativesOfTheSameFlow) {
   }
 }
 
+/// Runs whose inputs are known at more times than the states: a held one and a linear one.
+struct DrivenProblem {
+  int n;
+  std::shared_ptr<const MonomialBasis> basis;
+  std::vector<ObservedRun> runs;
+  Support support;
+  Vector theta;
+
+  DrivenProblem(int variables, std::vector<int> rows, std::uint64_t seed)
+      : n(variables), basis(std::make_shared<MonomialBasis>(n + 2, 2)) {
+    Stream stream(seed, Purpose::initial_state, 0);
+    for (const int count : rows) {
+      ObservedRun run{{}, Matrix::Zero(count, n), Matrix::Ones(count, n), {}, 1};
+      std::vector<double> knots = {0.3};
+      for (int k = 0; k < count; ++k) {
+        run.times.push_back(knots.back());
+        const int between = static_cast<int>(4 * stream.uniform());
+        for (int i = 0; i <= between; ++i) knots.push_back(knots.back() + 0.01 + 0.04 * stream.uniform());
+      }
+      Matrix w(static_cast<long>(knots.size()), 2);
+      for (long i = 0; i < w.rows(); ++i) w.row(i) << stream.normal(), stream.normal();
+      run.inputs = {knots, w};
+      runs.push_back(std::move(run));
+    }
+    for (int i = 0; i < n; ++i)
+      for (int m = 0; m < basis->size(); ++m)
+        if (stream.uniform() < 0.5) support.push_back({i, m});
+    theta.resize(static_cast<long>(support.size()));
+    for (auto& x : theta) x = 0.5 * stream.normal();
+  }
+  Matrix starts(const Shooting& s) const {
+    Stream stream(9, Purpose::initial_state, 1);
+    Matrix result(s.segments(), n);
+    for (long j = 0; j < result.rows(); ++j)
+      for (long i = 0; i < n; ++i) result(j, i) = 0.7 * stream.normal();
+    return result;
+  }
+};
+
+TEST(ShootingTest, DrivenSensitivitiesAreTheComplexStepDerivativesOfTheFlowFromRowToRowOfTheInputs) {
+  using C = std::complex<double>;
+  for (const int n : {1, 2, 3, 4}) {
+    // 1250 rows make more segments than one job takes.
+    const DrivenProblem problem(n, n == 2 ? std::vector<int>{9, 5, 31, 1250} : std::vector<int>{9, 5, 31}, 7);
+    const Shooting s(problem.runs, problem.basis, 4, {});
+    EXPECT_EQ(s.dimension(), n);
+    const Matrix starts = problem.starts(s);
+    const auto e = s.evaluate(problem.support, problem.theta, starts, true);
+    for (int j = 0; j < s.segments(); ++j) {
+      const auto& segment = s.segment(j);
+      const ObservedRun& run = s.runs()[static_cast<std::size_t>(segment.run)];
+      const auto& knots = run.inputs.times;
+      const double begin = run.times[static_cast<std::size_t>(segment.first)],
+                   end = run.times[static_cast<std::size_t>(segment.first + segment.intervals())];
+      for (long c = 0; c < n + problem.theta.size(); ++c) {
+        std::vector<C> u, theta(problem.theta.begin(), problem.theta.end());
+        for (int i = 0; i < n; ++i) u.push_back(starts(j, i));
+        constexpr double epsilon = 1e-30;
+        (c < n ? u[static_cast<std::size_t>(c)] : theta[static_cast<std::size_t>(c - n)]) += C(0, epsilon);
+        for (std::size_t k = 0; k + 1 < knots.size(); ++k) {
+          if (knots[k] < begin || knots[k] >= end) continue;
+          const double h = knots[k + 1] - knots[k];
+          const auto row = static_cast<long>(k);
+          const auto slope = [&](const std::vector<C>& at, double x) {
+            std::vector<C> arguments = at;
+            arguments.push_back(run.inputs.values(row, 0));
+            arguments.push_back((1 - x) * run.inputs.values(row, 1) + x * run.inputs.values(row + 1, 1));
+            return field(*problem.basis, problem.support, theta, arguments);
+          };
+          const auto moved = [&](const std::vector<C>& f, double a) {
+            std::vector<C> v = u;
+            for (std::size_t i = 0; i < v.size(); ++i) v[i] += a * f[i];
+            return v;
+          };
+          const auto k1 = slope(u, 0), k2 = slope(moved(k1, h / 2), 0.5), k3 = slope(moved(k2, h / 2), 0.5),
+                     k4 = slope(moved(k3, h), 1);
+          for (std::size_t i = 0; i < u.size(); ++i) u[i] += h / 6 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]);
+        }
+        for (int i = 0; i < n; ++i) {
+          const double slope = u[static_cast<std::size_t>(i)].imag() / epsilon;
+          EXPECT_NEAR(e.flow(j * n + i, c), slope, 1e-12 * (1 + std::abs(slope)));
+          EXPECT_NEAR(e.ends(j, i), u[static_cast<std::size_t>(i)].real(), 1e-13 * (1 + std::abs(e.ends(j, i))));
+        }
+      }
+    }
+  }
+}
+
+TEST(ShootingTest, ALinearInputIsAVariableWithAConstantSlope) {
+  // w = 0.2 + 0.7 t as an input, or as a variable with dw/dt = 0.7: every Runge–Kutta method has w exactly at its stages
+  // (row sums of a are c), so flow and sensitivities are the same numbers but for round-off.
+  for (const int n : {2, 3}) {
+    const MonomialBasis basis(n + 1, 3);
+    Stream stream(5, Purpose::initial_state, 0);
+    ObservedRun driven{{}, Matrix::Zero(12, n), Matrix::Ones(12, n)}, whole{{}, Matrix::Zero(12, n + 1), Matrix::Ones(12, n + 1)};
+    double t = 0;
+    driven.inputs.values.resize(12, 1);
+    for (int k = 0; k < 12; ++k) {
+      driven.times.push_back(t);
+      driven.inputs.values(k, 0) = 0.2 + 0.7 * t;
+      t += 0.1 + 0.2 * stream.uniform();
+    }
+    driven.inputs.times = whole.times = driven.times;
+    Support support;
+    std::vector<double> theta;
+    for (int i = 0; i < n; ++i)
+      for (int m = 0; m < basis.size(); ++m)
+        if (stream.uniform() < 0.5) support.push_back({i, m}), theta.push_back(0.3 * stream.normal());
+    Support with_slope = support;
+    with_slope.push_back({n, 0});
+    const auto p = static_cast<long>(support.size());
+    Vector coefficients(p + 1);
+    for (long c = 0; c < p; ++c) coefficients[c] = theta[static_cast<std::size_t>(c)];
+    coefficients[p] = 0.7;
+    for (const FlowMethod method : {FlowMethod::rk4, FlowMethod::rk8}) {
+      const auto shared = std::make_shared<MonomialBasis>(n + 1, 3);
+      const Flow flow{method, 0.07, 1};
+      const Shooting a({driven}, shared, 3, flow), b({whole}, shared, 3, flow);
+      ASSERT_EQ(a.segments(), b.segments());
+      Matrix starts(a.segments(), n + 1);
+      for (int j = 0; j < a.segments(); ++j) {
+        for (int i = 0; i < n; ++i) starts(j, i) = 0.5 * stream.normal();
+        starts(j, n) = driven.inputs.values(a.segment(j).first, 0);
+      }
+      const auto ea = a.evaluate(support, coefficients.head(p), starts.leftCols(n), true);
+      const auto eb = b.evaluate(with_slope, coefficients, starts, true);
+      for (int j = 0; j < a.segments(); ++j)
+        for (int i = 0; i < n; ++i) {
+          EXPECT_NEAR(ea.ends(j, i), eb.ends(j, i), 1e-13);
+          for (int c = 0; c < n; ++c) EXPECT_NEAR(ea.flow(j * n + i, c), eb.flow(j * (n + 1) + i, c), 1e-12);
+          for (long c = 0; c < p; ++c) EXPECT_NEAR(ea.flow(j * n + i, n + c), eb.flow(j * (n + 1) + i, n + 1 + c), 1e-12);
+        }
+    }
+  }
+}
+
 TEST(ShootingTest, NormalEquationsAreHalfTheDerivativesOfTheMisfit) {
   for (const FlowMethod method : {FlowMethod::rk4, FlowMethod::rk8}) {
     Problem problem(3, 2, {14, 23}, 3);

@@ -11,6 +11,7 @@
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/fit.hpp"
 #include "odecast/posterior/model_file.hpp"
+#include "odecast/posterior/smoother.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
 
@@ -246,6 +247,200 @@ TEST(TrajectoryTest, MomentsOfTheFieldAreThoseOfItsDraws) {
   Vector mean(3);
   posterior.mean_field()(0, u.data(), mean.data());
   EXPECT_LT((mean - exact.mean).norm(), 1e-12 * (1 + mean.norm()));
+}
+
+// --- inputs
+
+Fit fit_driven(const Dataset& data, bool held, std::vector<TrajectoryOptions::KnownTerm> terms = {}) {
+  FitOptions o;
+  o.posterior = PosteriorKind::trajectory;
+  o.degree = 3;
+  o.hold_inputs = held;
+  o.trajectory.terms = std::move(terms);
+  return fit(data, o, ignore_progress);
+}
+
+/// Duffing's oscillator shaken by a force that changes at some of its rows, held or linear between rows: integrated from row
+/// to row, so that it is of the model's kind to round-off.
+Trajectory shaken_duffing(int rows, double step, bool held, double change, std::uint64_t seed) {
+  Stream stream(seed, Purpose::initial_state, 0);
+  Trajectory t{std::to_string(seed), {}, Matrix(rows, 2), Matrix(rows, 1)};
+  for (int k = 0; k < rows; ++k) {
+    t.times.push_back(k * step);
+    t.inputs(k, 0) = k == 0 || stream.uniform() < change ? 3 * stream.uniform() - 1.5 : t.inputs(k - 1, 0);
+  }
+  SolverOptions tight;
+  tight.rtol = 1e-13;
+  tight.atol = 1e-15;
+  t.states.row(0) << 1, 0;
+  for (int k = 0; k + 1 < rows; ++k) {
+    const double begin = t.times[static_cast<std::size_t>(k)], end = t.times[static_cast<std::size_t>(k + 1)];
+    const double from = t.inputs(k, 0), to = held ? from : t.inputs(k + 1, 0);
+    const VectorField field(2, [&](double now, const double* u, double* d) {
+      d[0] = u[1];
+      d[1] = -0.3 * u[1] + u[0] - u[0] * u[0] * u[0] + from + (now - begin) / (end - begin) * (to - from);
+    });
+    t.states.row(k + 1) = solve(field, begin, t.states.row(k).transpose(), std::vector{end}, tight).end_state.transpose();
+  }
+  return t;
+}
+
+/// dx/dt = v, dv/dt = x - 0.3 v + F - x³ and nothing else.
+void expect_duffing(const std::vector<Equation>& found, double relative, double sds) {
+  ASSERT_EQ(found[0].terms.size(), 1u);
+  ASSERT_EQ(found[1].terms.size(), 4u);
+  const std::vector<int> powers[] = {{0, 1, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {3, 0, 0}};
+  const double expected[] = {1, 1, -0.3, 1, -1};
+  int at = 0;
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) {
+      EXPECT_EQ(t.powers, powers[at]);
+      EXPECT_NEAR(t.mean, expected[at], relative * std::abs(expected[at]) + sds * t.sd) << at;
+      ++at;
+    }
+}
+
+TEST(TrajectoryTest, CleanDrivenDataGiveTheEquationsAndTellHeldFromLinear) {
+  for (const bool held : {true, false}) {
+    Dataset data{{"x", "v"}, {shaken_duffing(300, 0.05, held, 0.3, 1), shaken_duffing(200, 0.05, held, 0.3, 2)}};
+    data.inputs = {"F"};
+    const Fit found = fit_driven(data, held);
+    expect_duffing(best_equations(found.model), 1e-11, 0);
+    EXPECT_LT(found.model.noise.maxCoeff(), 1e-10);
+    EXPECT_EQ(found.model.inputs.held, held);
+    const std::vector<TrajectoryOptions::KnownTerm> truth = {
+        {0, {0, 1, 0}}, {1, {1, 0, 0}}, {1, {0, 1, 0}}, {1, {0, 0, 1}}, {1, {3, 0, 0}}};
+    EXPECT_LT(fit_driven(data, held, truth).model.noise.maxCoeff(), 1e-10);
+    EXPECT_GT(fit_driven(data, !held, truth).model.noise.maxCoeff(), 1e-4);
+    // Each run has its own inputs: exchanged, they explain nothing.
+    std::swap(data.trajectories[0].inputs, data.trajectories[1].inputs);
+    data.trajectories[0].inputs.conservativeResize(300, 1);
+    for (int k = 200; k < 300; ++k) data.trajectories[0].inputs(k, 0) = 0;
+    data.trajectories[1].inputs.conservativeResize(200, 1);
+    EXPECT_GT(fit_driven(data, held, truth).model.noise.maxCoeff(), 1e-3);
+  }
+}
+
+TEST(TrajectoryTest, NoisyForcedDuffingHasItsTerms) {
+  const System system = find_system("ForcedDuffing");
+  Dataset data = orbit("ForcedDuffing", system.start, 100, 0.05);
+  data.inputs = system.inputs;
+  Trajectory& t = data.trajectories[0];
+  t.inputs.resize(t.rows(), 1);
+  for (int k = 0; k < t.rows(); ++k) system.drive(t.times[static_cast<std::size_t>(k)], t.inputs.row(k).data());
+  data = noisy(data, 0.02, 1);
+  const Fit found = fit_driven(data, false);
+  EXPECT_EQ(found.summary.status, "converged");
+  expect_duffing(best_equations(found.model), 0, 4);
+  for (const Equation& e : best_equations(found.model))
+    for (const Term& term : e.terms) EXPECT_LT(term.sd, 0.05 * std::abs(term.mean));
+  // The file keeps it.
+  const std::string text = model_to_text(found.model);
+  EXPECT_EQ(model_to_text(model_from_text(text, "test")), text);
+}
+
+TEST(TrajectoryTest, GroupsOfObservationsAreDrivenByTheInputsBetweenThem) {
+  // So dense that terms are found on groups of rows, three of them or more; the force jumps within these.
+  const double step = 0.002;
+  Dataset data{{"x", "v"}, {shaken_duffing(9000, step, true, 0.02, 3)}};
+  data.inputs = {"F"};
+  data = noisy(data, 0.005, 1);
+  const Matrix& states = data.trajectories[0].states;
+  const Matrix units = states * root_mean_square(data).cwiseInverse().asDiagonal();
+  ASSERT_GT(smooth({{data.trajectories[0].times, units, Matrix::Ones(units.rows(), 2)}}, false).time_scale, 3 * 30 * step);
+  const Fit found = fit_driven(data, true);
+  EXPECT_EQ(found.summary.status, "converged");
+  expect_duffing(best_equations(found.model), 0, 4);
+}
+
+TEST(TrajectoryTest, AnInputThatDoesNothingIsNotATerm) {
+  const Dataset alone = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.05), 0.02, 1);
+  Dataset data = alone;
+  data.inputs = {"w"};
+  Trajectory& t = data.trajectories[0];
+  t.inputs.resize(t.rows(), 1);
+  Stream stream(8, Purpose::initial_state, 0);
+  for (auto& w : t.inputs.reshaped()) w = stream.normal();
+  const auto with = best_equations(fit_driven(data, false).model), without = best_equations(fit_by_trajectory(alone, 3).model);
+  for (std::size_t e = 0; e < 2; ++e) {
+    ASSERT_EQ(with[e].terms.size(), without[e].terms.size());
+    for (std::size_t c = 0; c < with[e].terms.size(); ++c) {
+      const Term &a = with[e].terms[c], &b = without[e].terms[c];
+      EXPECT_EQ(a.powers, (std::vector<int>{b.powers[0], b.powers[1], 0}));
+      EXPECT_NEAR(a.mean, b.mean, 0.01 * b.sd);
+      EXPECT_NEAR(a.sd, b.sd, 0.01 * b.sd);
+    }
+  }
+}
+
+/// u = t - 1 + (u_0 + 1) exp(-t), the solution of du/dt = t - u, from several starts and begins.
+Dataset pulled_by_time() {
+  Dataset data{{"u"}, {}};
+  for (int run = 0; run < 3; ++run) {
+    Trajectory t{std::to_string(run), {}, Matrix(60, 1)};
+    for (int k = 0; k < 60; ++k) {
+      const double since = 0.05 * k, now = run + since;
+      t.times.push_back(now);
+      t.states(k, 0) = now - 1 + (2 - run) * std::exp(-since);
+    }
+    data.trajectories.push_back(t);
+  }
+  return data;
+}
+
+TEST(TrajectoryTest, TimeIsAnInputAndInputsMayDependOnEachOther) {
+  FitOptions o;
+  o.posterior = PosteriorKind::trajectory;
+  o.time_name = "t";
+  o.hold_inputs = true;  // the time goes on between rows all the same
+  Dataset data = pulled_by_time();
+  const Model model = fit(data, o, ignore_progress).model;
+  EXPECT_TRUE(model.inputs.time);
+  EXPECT_EQ(model.inputs.names, (std::vector<std::string>{"t"}));
+  const auto found = best_equations(model);
+  ASSERT_EQ(found[0].terms.size(), 2u);
+  EXPECT_EQ(found[0].terms[0].powers, (std::vector<int>{1, 0}));
+  EXPECT_NEAR(found[0].terms[0].mean, -1, 1e-10);
+  EXPECT_NEAR(found[0].terms[1].mean, 1, 1e-10);
+  // Beside the time a copy of it in other units, a shifted one and a constant: one of many ways to write the same field.
+  data.inputs = {"copy", "shifted", "constant"};
+  for (Trajectory& t : data.trajectories) {
+    t.inputs.resize(t.rows(), 3);
+    for (int k = 0; k < t.rows(); ++k) {
+      const double now = t.times[static_cast<std::size_t>(k)];
+      t.inputs.row(k) << 2 * now, 3 + now, 7;
+    }
+  }
+  o.hold_inputs = false;
+  for (const double part : {0.0, 0.01}) {
+    const Fit tied = fit(part > 0 ? noisy(data, part, 1) : data, o, ignore_progress);
+    ASSERT_TRUE(tied.summary.usable);
+    EXPECT_EQ(tied.summary.status, "converged");
+    for (const Equation& e : equations(tied.model))
+      for (const Term& t : e.terms) EXPECT_EQ(t.powers[3], 0);  // a constant is not a term beside 1
+    // du/dt at u = 1, t = 2 is 1.
+    Vector at(5);
+    at << 1, 4, 5, 7, 2;
+    const Moments moments = polynomial_posterior(tied.model).moments(tied.model.to_model(at));
+    const double rate = tied.model.scaling.rate()[0];
+    EXPECT_NEAR(rate * moments.mean[0], 1, part > 0 ? 5 * rate * moments.sd()[0] : 1e-8);
+    EXPECT_LT(rate * moments.sd()[0], 0.1);
+  }
+}
+
+TEST(TrajectoryTest, AMissingInputIsRefusedByItsRow) {
+  Dataset data{{"x", "v"}, {shaken_duffing(60, 0.1, true, 0.3, 1)}};
+  data.inputs = {"F"};
+  data.trajectories[0].inputs(6, 0) = std::nan("");
+  try {
+    fit_driven(data, true);
+    FAIL();
+  } catch (const Error& e) {
+    const std::string what = e.what();
+    EXPECT_NE(what.find("input F"), what.npos) << what;
+    EXPECT_NE(what.find("row 7 (t = 0.6)"), what.npos) << what;
+    EXPECT_NE(what.find("--missing drop"), what.npos) << what;
+  }
 }
 
 TEST(TrajectoryTest, TooFewValuesAreRefused) {

@@ -81,6 +81,40 @@ TEST(OtherSystemsTest, ForcedDuffingIsRecovered) {
   }
 }
 
+TEST(OtherSystemsTest, TheTrajectoryPosteriorContinuesADrivenSystemWithinItsBand) {
+  // 2 % noise on the first 60 time units; the next 10, driven by what came then. Over ten draws of the noise the band of 95 %
+  // should hold the truth 95 % of the time; the times of one draw are not independent, so the bound is loose.
+  const System system = find_system("ForcedDuffing");
+  const Dataset all = data_of(system, system.start, even_times(1401, 0.05));
+  const Trajectory& truth = all.trajectories[0];
+  double inside = 0, worst = 0, widest = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Dataset data{all.variables, {{"", even_times(1201, 0.05), truth.states.topRows(1201), truth.inputs.topRows(1201)}}};
+    data.inputs = all.inputs;
+    add_noise(data, noise_level(data, 0.02, NoiseOf::sd), seed);
+    FitOptions o;
+    o.posterior = PosteriorKind::trajectory;
+    o.degree = 3;
+    const Model model = fit(data, o, ignore_progress).model;
+    ForecastOptions f;
+    f.times.assign(truth.times.begin() + 1201, truth.times.end());
+    f.inputs = InputSignal{truth.times, truth.inputs};
+    f.draws = 200;
+    f.solver = default_solver(model);
+    const Forecast result = forecast(model, f, ignore_progress);
+    for (Eigen::Index k = 1; k < result.mean.rows(); ++k)
+      for (Eigen::Index i = 0; i < 2; ++i) {
+        inside += result.lower(k, i) <= truth.states(1200 + k, i) && truth.states(1200 + k, i) <= result.upper(k, i);
+        worst = std::max(worst, std::abs(result.mean(k, i) - truth.states(1200 + k, i)));
+      }
+    widest = std::max(widest, (result.upper - result.lower).maxCoeff());
+  }
+  printf("driven Duffing by trajectory: %.3f inside, largest error %.3f, widest band %.3f\n", inside / 4000, worst, widest);
+  EXPECT_GT(inside / 4000, 0.85);
+  EXPECT_LT(worst, 0.1);
+  EXPECT_LT(widest, 0.3);
+}
+
 TEST(OtherSystemsTest, HenonAndOtherMapsAreRecovered) {
   const std::map<std::string, std::vector<Coefficients>> maps = {
       {"Henon", {{{{0, 0}, 1}, {{2, 0}, -1.4}, {{0, 1}, 1}}, {{{1, 0}, 0.3}}}},

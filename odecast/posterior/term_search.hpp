@@ -1,0 +1,149 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+
+#include "odecast/posterior/smoother.hpp"
+#include "odecast/posterior/trajectory_fit.hpp"
+
+namespace odecast {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// A set of terms with its path.
+struct FittedPath {
+  Support support;
+  Vector theta;
+  Matrix starts;
+  Vector noise;
+  double score = kInfinity;    ///< of the search, lower is better
+  double weighed = kInfinity;  ///< of the average: the weight is exp(-weighed / temper)
+};
+
+/// Q⁻¹, scaled to a unit diagonal on the way.
+Eigen::MatrixXd inverse_information(const Matrix& Q);
+
+/// The quadratic model of the cost over all candidates: cost(S) = const - b_S' Q_SS⁻¹ b_S.
+struct QuadraticModel {
+  Matrix Q;
+  Vector b;
+  std::vector<double> penalty;
+
+  /// A change of the set: `out` leaves (or -1), `in` enters (or -1); the change of cost + penalty.
+  struct Move {
+    int out, in;
+    double change;
+  };
+
+  /// All single moves from the set `S` (indices into the candidates).
+  std::vector<Move> moves(const std::vector<int>& S) const;
+  static void apply(std::vector<int>& S, const Move& move);
+  Vector minimiser(const std::vector<int>& S) const;
+};
+
+/// The search for terms on one set of observations.
+class TermSearch {
+ public:
+  /// `active` is 0 for a constant variable or input; `known` is the noise, where given. Model units. `options`, `smoothed`, `steps` and
+  /// `observer` must outlive it.
+  TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
+             const TrajectoryOptions& options, const Vector& active,
+             const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
+             const Observer& observer);
+
+  int dimension() const { return shooting_.dimension(); }
+  Shooting& shooting() { return shooting_; }
+  /// q of a path that counts as continuous.
+  double tight(const Vector& noise) const;
+  /// All terms up to a degree.
+  Support candidates(int degree) const;
+  /// Terms by annealing: several ways to eliminate, until two agree.
+  FittedPath find(const Support& support);
+  /// The path of a given set of terms.
+  FittedPath follow(const Support& support);
+  /// To the minimum at tight continuity, with the noise that belongs to it, and an integrator whose
+  /// error does not show.
+  void converge(FittedPath& path, bool quick = false);
+  /// Local search: sets that the quadratic model proposes, refitted, accepted if the score falls.
+  /// To leave a local minimum it goes through each of the least bad single moves.
+  void improve(FittedPath& path, const Support& all);
+  /// The path and the sets of terms around it: best first in the quadratic model, through moves
+  /// from the best ones found so far, then refitted. The best path comes first.
+  std::vector<FittedPath> neighbourhood(FittedPath path, const Support& all);
+  /// Noise, and where outliers are about weights, of the path.
+  void use(const FittedPath& path);
+  Vector initial_noise() const { return known_ ? *known_ : smoothed_.noise.cwiseMax(floor_); }
+  /// By how much the covariance of a Huber estimate exceeds the inverse of its weighted
+  /// information: E ψ² E w / (E ψ')² (Huber, Robust Statistics, 1981, 7.6), from the residuals; 1
+  /// without weights.
+  double covariance_factor(const FittedPath& path) const;
+  /// Correlation of neighbouring residuals of the same variable, over all variables.
+  double autocorrelation(const FittedPath& path) const;
+  /// The smallest continuity error at which the path follows the data as closely as the smoother
+  /// does: the part of the motion that the equations do not explain enters at the segments' ends.
+  double free_continuity(FittedPath& path);
+
+ private:
+  /// The quadratic model over all candidates at a path.
+  struct Linearised {
+    QuadraticModel model;
+    Support all;
+    Sweep sweep;
+    Vector theta;
+    std::vector<int> chosen;
+  };
+  /// ln(observed values) + 4 degree ln(arguments + 1): the second part pays for the choice among
+  /// the monomials of that degree.
+  double penalty(const FieldTerm& term) const;
+  /// What a term costs in the average. With the likelihood L = exp(-misfit / 2) to the power 2 / T the evidence of p
+  /// terms is L^(2/T) (2 N / T)^(-p/2) times their prior; this is -T times its logarithm.
+  double averaging_penalty(const FieldTerm& term) const;
+  double degree_of(const FieldTerm& term) const;
+  /// Segment starts on the smoothed observations, coefficients from the integral form
+  ///   z(t + τ) - z(t) = Σ θ ∫ φ(z, w) dt
+  /// by ridge regression, or zero: what shoots best.
+  FittedPath start(const Support& support);
+  Vector integral_regression(const Support& support, double ridge);
+  double cost(const FittedPath& path, double q);
+  /// Levenberg–Marquardt at fixed q and noise until the cost falls by less than `gain`. Returns
+  /// whether every step was accepted.
+  bool descend(FittedPath& path, double q, int most, double gain);
+  /// Noise from the residuals of the path; the median of their sizes where outliers are about.
+  Vector residual_noise(const FittedPath& path);
+  /// Root mean square residual of each variable.
+  Vector spread_of(const FittedPath& path);
+  /// visit(variable, y - u) for every observed value, in the order of the runs.
+  template <class Visit>
+  void for_each_residual(const FittedPath& path, Visit visit) const;
+  /// N ln RSS + penalties; where the noise is known, RSS / noise² instead; with outliers about,
+  /// twice Huber's loss in units of the smoother's noise.
+  void rate(FittedPath& path);
+  void charge(FittedPath& path, double misfit) const;
+  /// One round of elimination: from the normal approximation the term with least z² - penalty goes,
+  /// the rest is conditioned on its absence, and so on. Rounds are small because the approximation
+  /// is local.
+  bool eliminate(FittedPath& path, double q);
+  /// Anneal from q = 1 on; terms are eliminated from `eliminate_from` on, or at the end.
+  FittedPath anneal(FittedPath path, double from, double eliminate_from);
+  Linearised linearise(const FittedPath& path, const Support& all);
+  /// A path with another set of terms, from the quadratic model.
+  FittedPath moved(const FittedPath& from, const Linearised& l, const std::vector<int>& set);
+  /// Finer steps while the integrator's error shows and falls: where halved steps leave more than a quarter of it, it is
+  /// round-off. Returns whether it changed.
+  bool refine(const FittedPath& path);
+  void reset_flow();
+  /// Huber's weights from the residuals of the path.
+  void reweigh(const FittedPath& path);
+
+  const TrajectoryOptions& options_;
+  std::optional<Vector> known_;
+  const Smoothed& smoothed_;
+  long& steps_;
+  const Observer& observer_;
+  Vector active_;  ///< 0 for a constant variable or input
+  Shooting shooting_;
+  Vector floor_;
+  double flow_error_ = kInfinity;  ///< of the flow before it was refined last
+};
+
+}  // namespace odecast
