@@ -360,7 +360,7 @@ Command fit_command() {
           "odecast fit train.csv --dropout 0.25 -o model.json                  # the paper's method\n"
           "odecast fit train.csv --posterior regression --degree auto -o model.json\n"
           "odecast fit train.csv --scale none --trainer adam -o paper.json     # as in the paper\n"
-          "odecast fit driven.csv --inputs F --degree 3 --dropout 0 --derivative auto",
+          "odecast fit driven.csv --inputs F --degree 3",
           {{"DATA", "a table with a time column and one column per variable: CSV,\n"
                     "                         .npy or .npz; - is standard input; several files are\n"
                     "                         several trajectories",

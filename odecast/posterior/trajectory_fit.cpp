@@ -311,8 +311,9 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
   fit.usable = std::isfinite(best.score) && best.theta.allFinite();
   fit.status = !fit.usable ? "diverged" : fit.misfit ? "misfit" : "converged";
-  fit.reason = fmt::format("{} terms, {} sets of terms averaged, {} Gauss–Newton steps",
-                           best.support.size(), fit.members.size(), fit.steps);
+  const auto several = [](std::size_t count) { return count == 1 ? "" : "s"; };
+  fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps", best.support.size(),
+                           several(best.support.size()), fit.members.size(), several(fit.members.size()), fit.steps);
   if (fit.misfit)
     fit.reason += fmt::format(
         "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their "

@@ -68,6 +68,14 @@ class CommandsTest : public ProgramTest {
     return json.is_object() ? json : Json::object();
   }
 
+  /// fit with these options is wrong usage, and the message says `part`.
+  void refused(Words words, const std::string& part, const std::string& data = "train.csv") const {
+    words.insert(words.begin(), {"fit", data});
+    const Result r = run(words);
+    EXPECT_EQ(r.code, 2) << joined(words);
+    EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
+  }
+
   /// forecast.csv at few times; `more` after the usual options.
   Result forecast(const Words& more) const {
     Words words = {"forecast", "model.json", "--until", "1.2", "--draws", "50"};
@@ -472,12 +480,6 @@ TEST_F(CommandsTest, EnsembleOfNetworks) {
 
 TEST_F(CommandsTest, OptionsOfOtherPosteriorsAreRefused) {
   make_data();
-  const auto refused = [&](Words words, const std::string& part) {
-    words.insert(words.begin(), {"fit", "train.csv"});
-    const Result r = run(words);
-    EXPECT_EQ(r.code, 2) << joined(words);
-    EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
-  };
   refused({"--dropout", "0.1", "--degree", "auto"}, "--posterior regression");
   refused({"--posterior", "trajectory", "--degree", "auto"}, "--posterior regression");
   refused({"--replicates", "10"}, "--posterior bootstrap");
@@ -701,18 +703,12 @@ TEST_F(CommandsTest, SelectedTermsAreTheTrueOnes) {
 
 TEST_F(CommandsTest, DerivativesThatCannotBe) {
   run_well({"simulate", "SprottB", "--until", "1", "--step", "0.01", "-o", "clean.csv"});
-  const auto refused = [&](Words words, const std::string& part) {
-    words.insert(words.begin(), {"fit", "clean.csv"});
-    const Result r = run(words);
-    EXPECT_EQ(r.code, 2) << joined(words);
-    EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
-  };
-  refused({"--derivative", "weak", "--trainer", "adam"}, "spline");
-  refused({"--terms", "select"}, "--dropout 0");
-  refused({"--derivative", "backward"}, "central8");
-  refused({"--noise=-1", "--derivative", "weak"}, "--noise");
-  refused({"--noise", "1,2", "--derivative", "weak"}, "3 variables");
-  refused({"--derivative", "central2", "--noise-factor", "2"}, "--derivative forward");
+  refused({"--derivative", "weak", "--trainer", "adam"}, "spline", "clean.csv");
+  refused({"--terms", "select"}, "--dropout 0", "clean.csv");
+  refused({"--derivative", "backward"}, "central8", "clean.csv");
+  refused({"--noise=-1", "--derivative", "weak"}, "--noise", "clean.csv");
+  refused({"--noise", "1,2", "--derivative", "weak"}, "3 variables", "clean.csv");
+  refused({"--derivative", "central2", "--noise-factor", "2"}, "--derivative forward", "clean.csv");
 }
 
 // --- the trajectory posterior
@@ -846,12 +842,6 @@ TEST_F(CommandsTest, OptionsChooseThePosterior) {
 
 TEST_F(CommandsTest, TrajectoryPosteriorRefusesWhatItDoesNotDo) {
   make_data();
-  const auto refused = [&](Words words, const std::string& part) {
-    words.insert(words.begin(), {"fit", "train.csv"});
-    const Result r = run(words);
-    EXPECT_EQ(r.code, 2) << joined(words);
-    EXPECT_NE(r.err.find(part), r.err.npos) << r.err;
-  };
   refused({"--posterior", "trajectory", "--kind", "map"}, "--posterior dropout");
   refused({"--posterior", "trajectory", "--between", "held"}, "--inputs");
   refused({"--posterior", "trajectory", "--inputs", "z", "--degree", "20"}, "2 variables and 1 inputs");
