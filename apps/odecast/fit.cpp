@@ -62,9 +62,9 @@ std::string posterior_word(const Arguments& a) {
   const auto any = [&a](std::initializer_list<const char*> options) {
     return std::any_of(options.begin(), options.end(), [&a](const char* o) { return a.given(o); });
   };
-  if (any(kNetworkOptions) || any(kDropoutOptions) || any(kRowOptions) || a.given("--terms")) return "dropout";
-  if (a.text("--kind") == "map") return "dropout";
-  return a.text("--degree") == "auto" ? "regression" : "trajectory";
+  if (any(kNetworkOptions) || any(kDropoutOptions) || any({"--scale", "--derivative", "--noise-factor", "--noise-order"})) return "dropout";
+  const bool rows = a.text("--kind") == "map" || a.text("--degree") == "auto" || any({"--gap", "--terms"});
+  return rows ? "regression" : "trajectory";
 }
 
 }  // namespace
@@ -259,9 +259,11 @@ int run_fit(const Arguments& a) {
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
   } else if (good) {
+    const std::string by = result.model.polynomial         ? record.trainer
+                           : !result.model.members.empty() ? "ensemble, trainer " + record.trainer
+                                                           : fmt::format("dropout {:g}, trainer {}", options.dropout, record.trainer);
     say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.3g} s: {}.", record.rows,
-                       record.trajectories, record.trajectories == 1 ? "y" : "ies", record.trainer,
-                       result.summary.seconds, record.reason));
+                       record.trajectories, record.trajectories == 1 ? "y" : "ies", by, result.summary.seconds, record.reason));
     if (options.derivative.method == DerivativeMethod::automatic)
       say(a, "Derivative: " + summary.derivative + ".");
     if (record.objective) {
@@ -309,7 +311,7 @@ int run_fit(const Arguments& a) {
 Command fit_command() {
   const auto& t = kFitDefaults.training;
   std::vector<Option> options = {
-      {"--posterior", "WHAT", "where the spread comes from. trajectory: the likelihood of the\nobservations, sparse equations; regression: Bayesian regression\non integrals of the data, sparse equations, in milliseconds;\nbootstrap: the same integrals drawn again in blocks; dropout:\nthe paper's masks; ensemble: networks trained from different\nseeds; auto: trajectory, but dropout for maps and where options\nof networks or derivatives are given, and regression with\n--degree auto", "auto", 0, {"auto", "trajectory", "regression", "bootstrap", "dropout", "ensemble"}},
+      {"--posterior", "WHAT", "where the spread comes from. trajectory: the likelihood of the\nobservations, sparse equations; regression: Bayesian regression\non integrals of the data, sparse equations, in milliseconds;\nbootstrap: the same integrals drawn again in blocks; dropout:\nthe paper's masks; ensemble: networks trained from different\nseeds; auto: trajectory, but regression for maps and with\n--degree auto, --terms or --gap, and dropout with options of\nnetworks or derivatives", "auto", 0, {"auto", "trajectory", "regression", "bootstrap", "dropout", "ensemble"}},
       {"--replicates", "N", "of the bootstrap: how often the rows are drawn again", fmt::format("{}", kFitDefaults.replicates)},
       {"--members", "N", "networks of the ensemble", fmt::format("{}", kFitDefaults.members)},
       {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
@@ -339,7 +341,7 @@ Command fit_command() {
   };
   for (Option& o : reading_options()) {
     if (o.name == "--missing") {
-      o.help += ";\nkeep what else was observed (trajectory only, its default)";
+      o.help += ";\nkeep what else was observed (trajectory only, its\ndefault where --posterior names it)";
       o.choices.push_back("keep");
     }
     options.push_back(o);

@@ -256,8 +256,16 @@ int run_forecast(const Arguments& a) {
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
-    if (f.calibrated)
-      say(a, fmt::format("Bands are calibrated on {} held-out starts; --raw gives those of the draws.", model.calibration->starts));
+    if (const auto& c = model.calibration; c && !a.given("--raw")) {
+      const double lead = f.times.back() - f.times.front();
+      if (f.calibrated)
+        say(a, fmt::format("Bands {}are calibrated on {} held-out starts{}; --raw gives those of the draws.", c->observed ? "for observations " : "", c->starts,
+                           lead > c->leads.back() * (1 + 1e-9) ? fmt::format(" up to t+{:g}, and as there beyond", c->leads.back()) : ""));
+      else
+        say(a, fmt::format("Bands are those of the draws: the model's calibration is for {}.",
+                           c->observed && !options.noise ? "bands of observations (--observations)"
+                                                         : fmt::format("mean ± sd bands of {:g} %", 100 * c->level)));
+    }
     if (with_page) say(a, "Page written to " + report);
   }
   if (!complete) {

@@ -376,22 +376,26 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.lower = f.mean - c * f.sd;
     f.upper = f.mean + c * f.sd;
   }
-  if (sd_band && options.calibrated && model.calibration && std::abs(model.calibration->level - options.level) < 1e-9) {
-    f.calibrated = true;
-    for (int t = 0; t < rows; ++t)
-      for (int i = 0; i < s.n; ++i) {
-        const double reach = model.calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
-                             (f.sd(t + 1, i) + kCalibrationFloor * model.size[i]);
-        f.lower(t + 1, i) = f.mean(t + 1, i) - reach;
-        f.upper(t + 1, i) = f.mean(t + 1, i) + reach;
-      }
-  }
   if (options.noise) {
     const Matrix reach =
         c * (f.sd.cwiseAbs2().rowwise() + options.noise->cwiseAbs2().transpose()).cwiseSqrt();
     const Matrix lower = f.mean - reach, upper = f.mean + reach;
     if (sd_band) f.observed_lower = lower, f.observed_upper = upper;
     if (q_band) f.observed_q_lower = lower, f.observed_q_upper = upper;  // right at the start, filled in below
+  }
+  const auto& calibration = model.calibration;
+  if (sd_band && options.calibrated && calibration && std::abs(calibration->level - options.level) < 1e-9 &&
+      (!calibration->observed || options.noise)) {
+    f.calibrated = true;
+    Matrix &lower = calibration->observed ? f.observed_lower : f.lower, &upper = calibration->observed ? f.observed_upper : f.upper;
+    for (int t = 0; t < rows; ++t)
+      for (int i = 0; i < s.n; ++i) {
+        const double sd = calibration->observed ? std::hypot(f.sd(t + 1, i), (*options.noise)[i]) : f.sd(t + 1, i);
+        const double reach = calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
+                             (sd + kCalibrationFloor * model.size[i]);
+        lower(t + 1, i) = f.mean(t + 1, i) - reach;
+        upper(t + 1, i) = f.mean(t + 1, i) + reach;
+      }
   }
   if (q_band) {
     fill_quantiles(s, total, rows, f, observer);

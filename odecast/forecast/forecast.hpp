@@ -96,7 +96,8 @@ struct Forecast {
   long integrated = 0; ///< distinct trajectories; equal masks are integrated once
   double discard_probability = 0;     ///< weight of the discarded among all that were tried
   std::vector<double> blow_up_times;  ///< of the discarded, in draw order
-  bool calibrated = false;            ///< lower and upper are mean ± factor (sd + floor), not mean ± c sd
+  /// lower and upper, or those of observations where the model is calibrated on them, are mean ± factor (sd + floor), not mean ± c sd.
+  bool calibrated = false;
   double seconds = 0;
 };
 

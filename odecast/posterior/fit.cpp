@@ -780,7 +780,7 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   record.status = found.status;
   record.reason = found.reason;
   result.summary.usable = found.usable;
-  result.summary.trusted = found.usable;
+  result.summary.trusted = found.usable && !found.misfit && !found.underdetermined;
   result.summary.status = found.status;
   result.summary.reason = found.reason;
   result.summary.seconds = seconds_since(begin);

@@ -27,12 +27,13 @@ struct InputPart {
   int measured() const { return size() - (time ? 1 : 0); }
 };
 
-/// How much wider or narrower bands must be to hold held-out truth at their level: mean ± factor (sd + floor size), by time
-/// after the start; `odecast calibrate` finds it. Between leads the factors are linear, beyond the last its own.
+/// How much wider or narrower bands must be to hold held-out truth at their level: mean ± factor (sd + floor size), sd that of the state or, where
+/// the truth was observed with noise, of an observation; by time after the start; `odecast calibrate` finds it. Between leads the factors are linear, beyond the last its own.
 inline constexpr double kCalibrationFloor = 1e-3;
 struct CalibrationPart {
   double level = 0.95;
   int starts = 0;  ///< it rests on
+  bool observed = false;  ///< it is for bands of observations
   std::vector<double> leads = {};
   Matrix factors = {};  ///< leads × variables
   /// Share of the held-out truth inside the band at each lead, over all variables: of the band of the draws, and of bands calibrated on one

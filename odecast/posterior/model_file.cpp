@@ -282,6 +282,7 @@ std::string model_to_text(const Model& model) {
   if (model.calibration)
     body["calibration"] = {{"level", model.calibration->level},
                            {"starts", model.calibration->starts},
+                           {"observed", model.calibration->observed},
                            {"leads", model.calibration->leads},
                            {"factors", to_json(model.calibration->factors)},
                            {"before", model.calibration->before},
@@ -402,6 +403,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
     CalibrationPart& part = model.calibration.emplace();
     part.level = read.number(c, "level");
     part.starts = static_cast<int>(read.whole(c, "starts", 1, 1'000'000'000));
+    part.observed = c.contains("observed") && read.boolean(c, "observed");
     const Vector leads = read.vector(c, "leads", read.array(c, "leads").size());
     part.leads.assign(leads.begin(), leads.end());
     part.factors = read.matrix(c, "factors");

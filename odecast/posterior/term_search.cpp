@@ -235,8 +235,7 @@ bool TermSearch::descend(FittedPath& path, double q, int most, double gain) {
   return smooth_way;
 }
 
-Vector TermSearch::residual_noise(const FittedPath& path) {
-  if (known_) return *known_;
+Vector TermSearch::estimated_noise(const FittedPath& path) {
   if (options_.robust) {
     Vector noise = path.noise;
     for (int i = 0; i < dimension(); ++i) {
@@ -620,7 +619,7 @@ double TermSearch::free_continuity(FittedPath& path) {
   for (; q < 8; q *= 1.5) {
     use(path);
     descend(path, q, 10, 0.1);
-    const Vector noise = known_ ? spread_of(path) : residual_noise(path);
+    const Vector noise = estimated_noise(path);
     const double excess = (noise.array() / path.noise.array()).square().mean();
     if (excess <= 1.04) break;
   }
@@ -636,11 +635,6 @@ double TermSearch::degree_of(const FieldTerm& term) const {
 void TermSearch::charge(FittedPath& path, double misfit) const {
   path.score = path.weighed = std::isfinite(misfit) ? misfit : kInfinity;
   for (const FieldTerm& t : path.support) path.score += penalty(t), path.weighed += averaging_penalty(t);
-}
-
-Vector TermSearch::spread_of(const FittedPath& path) {
-  const auto e = shooting_.evaluate(path.support, path.theta, path.starts, false);
-  return (e.squares.array() / shooting_.counts().array().max(1)).sqrt().matrix();
 }
 
 Vector TermSearch::integral_regression(const Support& support, double ridge) {

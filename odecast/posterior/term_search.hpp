@@ -72,6 +72,8 @@ class TermSearch {
   std::vector<FittedPath> neighbourhood(FittedPath path, const Support& all);
   /// Noise, and where outliers are about weights, of the path.
   void use(const FittedPath& path);
+  /// Of a converged path, whether or not the noise was given.
+  Vector residual_size(const FittedPath& path) { return known_ ? estimated_noise(path) : path.noise; }
   Vector initial_noise() const { return known_ ? *known_ : smoothed_.noise.cwiseMax(floor_); }
   /// By how much the covariance of a Huber estimate exceeds the inverse of its weighted
   /// information: E ψ² E w / (E ψ')² (Huber, Robust Statistics, 1981, 7.6), from the residuals; 1
@@ -108,10 +110,10 @@ class TermSearch {
   /// Levenberg–Marquardt at fixed q and noise until the cost falls by less than `gain`. Returns
   /// whether every step was accepted.
   bool descend(FittedPath& path, double q, int most, double gain);
+  /// Noise that was given, or estimated.
+  Vector residual_noise(const FittedPath& path) { return known_ ? *known_ : estimated_noise(path); }
   /// Noise from the residuals of the path; the median of their sizes where outliers are about.
-  Vector residual_noise(const FittedPath& path);
-  /// Root mean square residual of each variable.
-  Vector spread_of(const FittedPath& path);
+  Vector estimated_noise(const FittedPath& path);
   /// visit(variable, y - u) for every observed value, in the order of the runs.
   template <class Visit>
   void for_each_residual(const FittedPath& path, Visit visit) const;

@@ -101,6 +101,8 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
       throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
                   fmt::format("{:.0f} row{} with a value", counts[i], counts[i] == 1 ? "" : "s"), "at least 8 rows",
                   "Give more: a path is fitted through them. --dropout 0 takes two."});
+  if (intervals == 0)
+    throw_data({data.source, "no trajectory of two rows", "rows that follow each other", "Check the column that tells trajectories apart (--id)."});
   p.active = Vector::Ones(n);
   p.scaling.offset = Vector::Zero(n);
   p.scaling.scale = (squares.array() / counts.array()).sqrt().matrix();
@@ -205,21 +207,22 @@ Matrix transfer(TermSearch& from, const FittedPath& path, TermSearch& to) {
   return starts;
 }
 
-/// Noise of the path over the smoother's, pooled over the variables that move.
-double noise_ratio(const FittedPath& path, const Vector& smoother, const Vector& active) {
+/// Residuals over the noise that is known or the smoother's, pooled over the variables that move.
+double noise_ratio(TermSearch& search, const FittedPath& path, const Vector& active) {
+  const Vector reference = search.initial_noise(), residual = search.residual_size(path);
   double sum = 0;
-  for (long i = 0; i < smoother.size(); ++i)
-    if (active[i] != 0) sum += path.noise[i] * path.noise[i] / (smoother[i] * smoother[i] + 1e-300);
-  return std::sqrt(sum / active.head(smoother.size()).sum());
+  for (long i = 0; i < reference.size(); ++i)
+    if (active[i] != 0) sum += residual[i] * residual[i] / (reference[i] * reference[i] + 1e-300);
+  return std::sqrt(sum / active.head(reference.size()).sum());
 }
 
-/// The lowest degree whose equations explain the data down to the smoother's noise, up to `degree`.
-FittedPath climb(TermSearch& search, const Prepared& p, const Vector& smoother_noise, int degree) {
+/// The lowest degree whose equations explain the data down to that noise, up to `degree`.
+FittedPath climb(TermSearch& search, const Prepared& p, int degree) {
   FittedPath best;
   for (int g = std::min(2, degree); g <= degree; ++g) {
     FittedPath path = search.find(search.candidates(g));
     if (path.score < best.score || g == std::min(2, degree)) best = std::move(path);
-    if (noise_ratio(best, smoother_noise, p.active) <= 1.06) break;
+    if (noise_ratio(search, best, p.active) <= 1.06) break;
   }
   return best;
 }
@@ -259,12 +262,12 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     plain.robust = false;
     TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps,
                   observer);
-    path = climb(search, p, coarse.smoothed.noise, o.degree);
+    path = climb(search, p, o.degree);
     path.starts = transfer(search, path, fine);
     path.noise = fine.initial_noise();
     fine.converge(path);
   } else {
-    path = climb(fine, p, p.smoothed.noise, o.degree);
+    path = climb(fine, p, o.degree);
     fine.converge(path);
   }
   const Support all = fine.candidates(o.degree);
@@ -274,9 +277,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     paths = fine.neighbourhood(path, all);
   }
 
-  // Equations that miss part of the motion: residuals larger than the smoother's, and alike at
-  // neighbours.
-  fit.noise_ratio = noise_ratio(paths.front(), p.known ? *p.known : p.smoothed.noise, p.active);
+  // Equations that miss part of the motion: residuals larger than the noise, and alike at neighbours.
+  fit.noise_ratio = noise_ratio(fine, paths.front(), p.active);
   fit.autocorrelation = fine.autocorrelation(paths.front());
   fine.use(paths.front());
   fit.misfit =
@@ -309,18 +311,23 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   for (CoefficientSet& m : fit.members) m.weight /= total;
   const FittedPath& best = paths.front();
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
-  fit.usable = std::isfinite(best.score) && best.theta.allFinite();
-  fit.status = !fit.usable ? "diverged" : fit.misfit ? "misfit" : "converged";
+  fit.usable = std::isfinite(best.score) && best.theta.allFinite() && !best.support.empty();
+  // Every coefficient and every start of a run is an unknown.
+  const double unknowns = static_cast<double>(best.support.size() + p.runs.size() * index(fine.dimension())),
+               values = fine.shooting().counts().sum();
+  fit.underdetermined = unknowns > values / 2;
+  fit.status = !fit.usable ? "diverged" : fit.underdetermined ? "underdetermined" : fit.misfit ? "misfit" : "converged";
   const auto several = [](std::size_t count) { return count == 1 ? "" : "s"; };
   fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps", best.support.size(),
                            several(best.support.size()), fit.members.size(), several(fit.members.size()), fit.steps);
-  if (fit.misfit)
+  if (best.support.empty())
+    fit.reason = "no term is supported: the rows look like noise. They may be too far apart, or those of a map (--kind map)";
+  else if (fit.underdetermined)
+    fit.reason += fmt::format("; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns, values);
+  else if (fit.misfit)
     fit.reason += fmt::format(
-        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their "
-        "neighbours "
-        "correlated by {:.2f}): a continuity error of {:.2g} noise sd per segment was allowed, and "
-        "the band is wider "
-        "for it; try a higher degree",
+        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours correlated by {:.2f}): intervals of "
+        "the coefficients allow for an error of {:.2g} noise sd per segment, forecasts do not. Try a higher degree, or a network (--layers)",
         fit.noise_ratio, fit.autocorrelation, fit.continuity);
   return fit;
 }

@@ -46,13 +46,14 @@ struct TrajectoryFit {
   std::shared_ptr<const MonomialBasis> basis;
   std::vector<CoefficientSet> members;  ///< the best first; weights sum to 1
   Vector noise;                           ///< sd per variable, user's units
-  /// Noise of the path over that of the smoother: well above 1 says that the equations do not fit.
+  /// Residuals of the path over the noise that was given, or the smoother's: well above 1 says that the equations do not fit.
   double noise_ratio = 1;
   double autocorrelation = 0;  ///< of neighbouring residuals, over all variables
   /// Continuity error per segment over the noise's sd: next to zero unless the equations do not
   /// fit.
   double continuity = 0;
   bool misfit = false;
+  bool underdetermined = false;  ///< more unknowns than half of the values
   long steps = 0;  ///< Gauss–Newton steps
   bool usable = false;
   std::string status, reason;

@@ -267,7 +267,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
       one.covered(row - 1, i) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
       one.spread(row - 1, i) = full * full / (scale[i] * scale[i]);
       one.error(row - 1, i) = error * error / (scale[i] * scale[i]);
-      one.scores(row - 1, i) = std::abs(error) / (sd + kCalibrationFloor * model.size[i]);
+      one.scores(row - 1, i) = std::abs(error) / (full + kCalibrationFloor * model.size[i]);
       square += one.error(row - 1, i);
       norm += error * error;
       smape += 2 * std::abs(error) / std::max(1e-300, std::abs(y[i]) + std::abs(mean));
@@ -319,6 +319,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   Evaluation result;
   result.variables = model.variables;
   result.level = o.forecast.level;
+  result.observations = o.observations;
   const std::vector<Start> starts = choose_starts(truth, o, result.candidates);
   const Eigen::Index n = model.dimension();
   // Uneven rows have leads of their own; the first start's stand for all.
@@ -443,6 +444,7 @@ CalibrationPart conformal(const Evaluation& e) {
   CalibrationPart part;
   part.level = e.level;
   part.starts = e.starts;
+  part.observed = e.observations;
   part.leads = e.leads;
   part.factors = conformal_factors(e.scores, e.level);
   for (const Mean& m : e.coverage) part.before.push_back(m.value);
@@ -467,7 +469,13 @@ Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& option
     e.observations = true;
     e.forecast.noise = result.model.noise;
   }
-  result.model.calibration = conformal(evaluate(result.model, split.test, e, observer));
+  try {
+    result.model.calibration = conformal(evaluate(result.model, split.test, e, observer));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::usage) throw;
+    throw_data({data.source, fmt::format("{} held-out rows, too few to calibrate on", split.test.rows()),
+                "room for 20 forecasts, each a quarter of the longest held-out part", "Hold out more (--holdout), or give longer trajectories."});
+  }
   return result;
 }
 

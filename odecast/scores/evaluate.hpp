@@ -65,7 +65,8 @@ struct Evaluation {
   /// Rank of the truth among the draws, for one lead and variable of each start: uniform for a calibrated forecast.
   std::vector<int> ranks;      ///< counts in EvaluateOptions::bins
   double uniformity = 0;       ///< p-value of their χ²
-  /// (start, lead, variable): |y - mean| / (sd + floor), what conformal calibration ranks.
+  bool observations = false;   ///< of which the bands are, as EvaluateOptions say
+  /// (start, lead, variable): |y - mean| / (sd + floor), what conformal calibration ranks; sd with the noise where y has it.
   std::vector<Matrix> scores;  ///< one per lead: starts × variables
 };
 

@@ -704,7 +704,7 @@ TEST_F(CommandsTest, SelectedTermsAreTheTrueOnes) {
 TEST_F(CommandsTest, DerivativesThatCannotBe) {
   run_well({"simulate", "SprottB", "--until", "1", "--step", "0.01", "-o", "clean.csv"});
   refused({"--derivative", "weak", "--trainer", "adam"}, "spline", "clean.csv");
-  refused({"--terms", "select"}, "--dropout 0", "clean.csv");
+  refused({"--terms", "select", "--dropout", "0.25"}, "--dropout 0", "clean.csv");
   refused({"--derivative", "backward"}, "central8", "clean.csv");
   refused({"--noise=-1", "--derivative", "weak"}, "--noise", "clean.csv");
   refused({"--noise", "1,2", "--derivative", "weak"}, "3 variables", "clean.csv");
@@ -837,7 +837,36 @@ TEST_F(CommandsTest, OptionsChooseThePosterior) {
   EXPECT_EQ(trainer({"train.csv", "--dropout", "0.25"}), "exact");
   EXPECT_EQ(trainer({"train.csv", "--derivative", "central2"}), "exact");
   EXPECT_EQ(trainer({"train.csv", "--layers", "4", "--batches", "2"}), "adam");
-  EXPECT_EQ(trainer({"henon.csv", "--kind", "map"}), "exact");
+  EXPECT_EQ(trainer({"henon.csv", "--kind", "map"}), "regression");
+  EXPECT_EQ(trainer({"train.csv", "--terms", "all", "--degree", "1"}), "regression");
+}
+
+// What is not to be trusted says so and ends with 1; what cannot be learnt is not written.
+TEST_F(CommandsTest, FitsThatAreNotToBeTrusted) {
+  run_well({"simulate", "Pendulum", "--noise", "0.02", "--until", "30", "--step", "0.05", "-o", "pendulum.csv"});
+  for (const Words& noise : {Words{}, Words{"--noise", "0.028,0.022"}}) {
+    Words words = {"fit", "pendulum.csv", "--degree", "1", "-o", "m.json"};
+    words.insert(words.end(), noise.begin(), noise.end());
+    const Result r = run(words);
+    EXPECT_EQ(r.code, 1) << joined(words);
+    EXPECT_TRUE(contains(r.err, "do not explain all of the motion")) << r.err;
+    EXPECT_EQ(Json::parse(read("m.json"))["training"]["status"], "misfit");
+  }
+  run_well({"simulate", "Henon", "--noise", "0.02", "-o", "henon.csv"});
+  const Result nothing = run({"fit", "henon.csv", "-o", "none.json"});
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_TRUE(contains(nothing.err, "--kind map")) << nothing.err;
+  EXPECT_FALSE(exists("none.json"));
+  // Nine rows of three variables hold twice the unknowns of a few terms, not of all.
+  run_well({"simulate", "Lorenz", "--noise", "0.02", "--until", "0.5", "--step", "0.05", "--seed", "2", "-o", "few.csv"});
+  const Result few = run({"fit", "few.csv", "-o", "few.json"});
+  EXPECT_EQ(few.code, 1) << few.out << few.err;
+  std::string single = "id,t,x\n";
+  for (int k = 0; k < 12; ++k) single += std::to_string(k) + ",0," + std::to_string(k) + "\n";
+  write("single.csv", single);
+  const Result rows = run({"fit", "single.csv", "-o", "none.json"});
+  EXPECT_EQ(rows.code, 3);
+  EXPECT_TRUE(contains(rows.err, "no trajectory of two rows")) << rows.err;
 }
 
 TEST_F(CommandsTest, TrajectoryPosteriorRefusesWhatItDoesNotDo) {

@@ -18,7 +18,7 @@ class ReadingTest : public ProgramTest {
 
   /// The mean field fitted to this data.
   std::string equations(const Words& data, const How& how = {}) const {
-    Words words = {"fit", "-o", "m.json", "--quiet"};
+    Words words = {"fit", "--dropout", "0.25", "-o", "m.json", "--quiet"};
     words.insert(words.end(), data.begin(), data.end());
     run_well(words, how);
     return run_well({"equations", "m.json", "--format", "json"}).out;

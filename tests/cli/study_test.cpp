@@ -9,6 +9,7 @@ namespace odecast::cli_test {
 namespace {
 
 using Json = nlohmann::json;
+using Words = std::vector<std::string>;
 
 class StudyCommandTest : public ProgramTest {
  protected:
@@ -67,12 +68,26 @@ TEST_F(StudyCommandTest, FitCalibratesOnTheRowsItHoldsOut) {
                                                 "--horizon", "2.9875", "--json"}).out);  // a quarter of t = 18.05 … 30
   EXPECT_NEAR(fit["calibration"]["coverage_before"].get<double>(), calibrated["coverage_before"].get<double>(), 1e-12) << "summed in another order";
   EXPECT_EQ(read("model.json"), read("long.json"));
+  // The bands that were calibrated are those of observations: they hold the rows that calibrated them.
   run_well({"simulate", "SprottB", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "-o", "truth.csv"});
-  run_well({"forecast", "model.json", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "--truth", "truth.csv", "--report", "page.html", "-o", "f.csv"});
+  const Words forecast = {"forecast", "model.json", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "--report", "page.html", "-o", "f.csv"};
+  const auto with = [&](const Words& more) {
+    Words words = forecast;
+    words.insert(words.end(), more.begin(), more.end());
+    return run_well(words).out;
+  };
+  EXPECT_TRUE(contains(with({"--observations", "--truth", "truth.csv"}), "Bands for observations are calibrated"));
   EXPECT_TRUE(contains(read("page.html"), "Coverage before and after calibration"));
-  run_well({"forecast", "model.json", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "--raw", "--report", "page.html", "-o", "f.csv"});
+  EXPECT_TRUE(contains(with({}), "(--observations)"));
+  EXPECT_FALSE(contains(with({"--observations", "--raw"}), "calibrated"));
   EXPECT_FALSE(contains(read("page.html"), "Coverage before and after calibration"));
+  const Json after = Json::parse(run_well({"evaluate", "model.json", "test.csv", "--observations", "--starts", "200", "--leads", "20", "--horizon",
+                                           "2.9875", "--json"}).out);
+  EXPECT_GE(after["model"]["coverage"]["value"].get<double>(), 0.945) << "the 95 % quantile of these scores";
   EXPECT_EQ(run({"fit", "data.csv", "--holdout", "0.4", "-o", "m.json"}).code, 2) << "--holdout does nothing alone";
+  const Result few = run({"fit", "data.csv", "--derivative", "weak", "--calibrate", "--holdout", "0.02", "-o", "m.json"});
+  EXPECT_EQ(few.code, 3);
+  EXPECT_TRUE(contains(few.err, "--holdout")) << few.err;
 }
 
 }  // namespace
