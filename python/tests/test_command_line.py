@@ -234,7 +234,7 @@ MISTAKES = [
     ("fit", {"degree": 0}), ("fit", {"degree": 2.5}), ("fit", {"degree": "two"}), ("fit", {"dropout": 1}),
     ("fit", {"dropout": float("nan")}), ("fit", {"derivative": "backward"}), ("fit", {"hidden": -1}),
     ("fit", {"layers": [8], "trainer": "exact"}), ("fit", {"batches": 5}), ("fit", {"activation": "sin"}),
-    ("fit", {"terms": "select"}), ("fit", {"noise": [1, 2]}), ("fit", {"variables": ["q"]}), ("fit", {"seed": -1}),
+    ("fit", {"terms": "select", "dropout": 0.25}), ("fit", {"noise": [1, 2]}), ("fit", {"variables": ["q"]}), ("fit", {"seed": -1}),
     ("fit", {"schedule": "ten"}), ("fit", {"between": "held"}), ("fit", {"threads": 0}),
     ("forecast", {"init": [1, 2]}), ("forecast", {"draws": 1}), ("forecast", {"level": 2}), ("forecast", {"until": -1}),
     ("forecast", {}), ("forecast", {"until": 12, "method": "rk5"}), ("forecast", {"until": 12, "fixed_step": 0.1}),
