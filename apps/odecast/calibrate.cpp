@@ -46,15 +46,21 @@ std::string calibration_text(const CalibrationPart& part) {
   return text;
 }
 
-nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration) {
-  const double c = normal_quantile((1 + evaluation.level) / 2);
-  return {{"starts", evaluation.starts},
-          {"level", evaluation.level},
-          {"coverage_before", evaluation.model.coverage.value},
-          {"coverage_before_se", evaluation.model.coverage.standard_error},
-          {"coverage_after_cross", calibration.after.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mean_of(calibration.after).value)},
-          {"smallest_factor", calibration.factors.minCoeff() / c},
-          {"largest_factor", calibration.factors.maxCoeff() / c}};
+nlohmann::ordered_json calibration_json(const CalibrationPart& part) {
+  using Json = nlohmann::ordered_json;
+  const double c = normal_quantile((1 + part.level) / 2);
+  return {{"starts", part.starts},
+          {"level", part.level},
+          {"coverage_before", mean_of(part.before).value},
+          {"coverage_after_cross", part.after.empty() ? Json(nullptr) : Json(mean_of(part.after).value)},
+          {"smallest_factor", part.factors.minCoeff() / c},
+          {"largest_factor", part.factors.maxCoeff() / c}};
+}
+
+nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& part) {
+  nlohmann::ordered_json j = calibration_json(part);
+  j["coverage_before_se"] = evaluation.model.coverage.standard_error;
+  return j;
 }
 
 Command calibrate_command() {

@@ -114,6 +114,8 @@ nlohmann::ordered_json evaluation_json(const Evaluation& evaluation, const Evalu
 /// Coverage before and, judged on the other half of the starts, after; by how much bands become wider.
 /// How much the bands change, and what halves of the starts say of that.
 std::string calibration_text(const CalibrationPart& calibration);
+nlohmann::ordered_json calibration_json(const CalibrationPart& calibration);
+/// With the standard error over the starts.
 nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration);
 std::string evaluation_text(const Evaluation& evaluation, const EvaluateOptions& options);
 

@@ -47,7 +47,7 @@ Command compare_command() {
   return {"compare",
           "measure the posteriors beside each other",
           "Fits each posterior to noisy rows of known systems, forecasts from many starts on the attractor and judges the bands\n"
-          "against the true solution, raw and calibrated. Interrupted work\n"
+          "against the true solution, raw and calibrated. The table in docs/choosing.md comes from here. Interrupted work\n"
           "goes on where it stopped.",
           "odecast compare --systems Lorenz,SprottB --noise 0,0.05 --starts 100 --held-out 100 -o comparison",
           {},

@@ -48,13 +48,9 @@ bool is_time(const Arguments& a, const std::string& name) {
   return lower_case(name) == "t" || lower_case(name) == "time";
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::initializer_list<const char*> kNetworkOptions = {"--hidden", "--layers", "--activation", "--trainer", "--batches", "--schedule", "--noise-samples"};
 constexpr std::initializer_list<const char*> kDropoutOptions = {"--dropout", "--rescale", "--starts", "--max-iterations", "--masks", "--mask-per"};
-constexpr std::initializer_list<const char*> kRowOptions = {"--scale", "--derivative", "--noise-factor", "--noise-order", "--gap"};
+constexpr std::initializer_list<const char*> kDerivativeOptions = {"--scale", "--derivative", "--noise-factor", "--noise-order"};
 
 /// --posterior, or what the other options ask for: that of docs/choosing.md unless they belong to the paper's network.
 std::string posterior_word(const Arguments& a) {
@@ -62,7 +58,7 @@ std::string posterior_word(const Arguments& a) {
   const auto any = [&a](std::initializer_list<const char*> options) {
     return std::any_of(options.begin(), options.end(), [&a](const char* o) { return a.given(o); });
   };
-  if (any(kNetworkOptions) || any(kDropoutOptions) || any({"--scale", "--derivative", "--noise-factor", "--noise-order"})) return "dropout";
+  if (any(kNetworkOptions) || any(kDropoutOptions) || any(kDerivativeOptions)) return "dropout";
   const bool rows = a.text("--kind") == "map" || a.text("--degree") == "auto" || any({"--gap", "--terms"});
   return rows ? "regression" : "trajectory";
 }
@@ -80,7 +76,8 @@ FitOptions fit_options(const Arguments& a) {
   const bool trajectory = o.posterior == PosteriorKind::trajectory, dropout = o.posterior == PosteriorKind::dropout,
              ensemble = o.posterior == PosteriorKind::ensemble, network = dropout || ensemble;
   needs(a, {"--robust"}, trajectory, "--posterior trajectory");
-  needs(a, kRowOptions, !trajectory, "another --posterior than trajectory");
+  needs(a, kDerivativeOptions, !trajectory, "another --posterior than trajectory");
+  needs(a, {"--gap"}, !trajectory, "another --posterior than trajectory");
   needs(a, {"--terms"}, !trajectory && !ensemble, "--posterior dropout, regression or bootstrap");
   needs(a, kNetworkOptions, network, "--posterior dropout or ensemble");
   needs(a, kDropoutOptions, dropout, "--posterior dropout");
@@ -190,11 +187,7 @@ nlohmann::ordered_json fit_json(const Fit& fit) {
     j["misfit"] = part->misfit;
     j["sets"] = fit.model.polynomial->sets.size();
   }
-  if (const auto& c = fit.model.calibration)
-    j["calibration"] = {{"starts", c->starts},
-                        {"level", c->level},
-                        {"coverage_before", mean_of(c->before).value},
-                        {"coverage_after_cross", c->after.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(mean_of(c->after).value)}};
+  if (const auto& c = fit.model.calibration) j["calibration"] = calibration_json(*c);
   return j;
 }
 

@@ -454,14 +454,20 @@ CalibrationPart conformal(const Evaluation& e) {
 
 Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options, const Observer& observer) {
   const Split split = split_last(data, holdout);
-  Fit result = fit(split.train, options, observer);
-  if (!result.summary.usable) return result;
   double longest = 0;
   for (const Trajectory& t : split.test.trajectories) longest = std::max(longest, t.times.back() - t.times.front());
   EvaluateOptions e;
   e.starts = 200;
   e.horizon = longest / 4;
   e.leads = 20;
+  long starts = 0;
+  for (const Trajectory& t : split.test.trajectories)
+    starts += std::count_if(t.times.begin(), t.times.end(), [&](double time) { return time + e.horizon <= t.times.back(); });
+  if (!(longest > 0) || !enough(static_cast<double>(std::min<long>(starts, e.starts)), e.forecast.level))
+    throw_data({data.source, fmt::format("{} held-out rows, {} of them with a quarter of the longest part after them", split.test.rows(), starts),
+                "enough to calibrate on", "Hold out more (--holdout), or give longer trajectories."});
+  Fit result = fit(split.train, options, observer);
+  if (!result.summary.usable) return result;
   e.forecast.blow_up = BlowUp::until;
   e.forecast.seed = options.seed;
   e.threads = options.threads;
@@ -469,13 +475,7 @@ Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& option
     e.observations = true;
     e.forecast.noise = result.model.noise;
   }
-  try {
-    result.model.calibration = conformal(evaluate(result.model, split.test, e, observer));
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::usage) throw;
-    throw_data({data.source, fmt::format("{} held-out rows, too few to calibrate on", split.test.rows()),
-                "room for 20 forecasts, each a quarter of the longest held-out part", "Hold out more (--holdout), or give longer trajectories."});
-  }
+  result.model.calibration = conformal(evaluate(result.model, split.test, e, observer));
   return result;
 }
 

@@ -857,10 +857,11 @@ TEST_F(CommandsTest, FitsThatAreNotToBeTrusted) {
   EXPECT_EQ(nothing.code, 1);
   EXPECT_TRUE(contains(nothing.err, "--kind map")) << nothing.err;
   EXPECT_FALSE(exists("none.json"));
-  // Nine rows of three variables hold twice the unknowns of a few terms, not of all.
+  // Eleven rows of three variables: 33 values for up to 33 unknowns.
   run_well({"simulate", "Lorenz", "--noise", "0.02", "--until", "0.5", "--step", "0.05", "--seed", "2", "-o", "few.csv"});
   const Result few = run({"fit", "few.csv", "-o", "few.json"});
   EXPECT_EQ(few.code, 1) << few.out << few.err;
+  EXPECT_TRUE(contains(few.err, "unknowns from 33 values")) << few.err;
   std::string single = "id,t,x\n";
   for (int k = 0; k < 12; ++k) single += std::to_string(k) + ",0," + std::to_string(k) + "\n";
   write("single.csv", single);
