@@ -18,6 +18,8 @@ class BandedCholesky {
   double& at(Eigen::Index i, Eigen::Index j) { return band_(i, j - i + reach_); }
   double at(Eigen::Index i, Eigen::Index j) const { return band_(i, j - i + reach_); }
 
+  /// Back to zeros, in the same memory.
+  void clear() { band_.setZero(); }
   /// A → L. False where A is not positive definite to working precision; it is then lost.
   [[nodiscard]] bool factor();
   /// B → L⁻¹ B, with as many rows as A.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 namespace odecast {
 
@@ -88,6 +89,19 @@ Dataset first_rows(const ObservationSource& source, long rows) {
   return data;
 }
 
+namespace {
+
+/// Up to the round-off of the times.
+bool same_spacings(const double* a, const double* b, int points) {
+  const double limit = 2 * std::numeric_limits<double>::epsilon() *
+                       std::max({std::abs(a[0]), std::abs(a[points - 1]), std::abs(b[0]), std::abs(b[points - 1])});
+  for (int k = 1; k < points; ++k)
+    if (!(std::abs((a[k] - a[k - 1]) - (b[k] - b[k - 1])) <= limit)) return false;
+  return true;
+}
+
+}  // namespace
+
 Vector estimate_noise(const std::vector<Segment>& segments, int variables) {
   constexpr int highest = 8;
   Vector squares = Vector::Zero(variables);
@@ -101,20 +115,26 @@ Vector estimate_noise(const std::vector<Segment>& segments, int variables) {
   for (const Segment& s : segments) most += s.rows;
   Matrix sizes(variables, most);  // |normalised difference| of each variable
   for (int m = 2; m <= highest; ++m) {
-    double w[highest + 1];
+    double w[highest + 1], norm = 1;
+    const double* times = nullptr;  // that w belongs to
     Eigen::Index count = 0;
     for (const Segment& s : segments) {
       const double* states = s.states().data();
       for (int i = 0; i + m < s.rows; ++i, ++count) {
-        divided_difference_weights(s.times() + i, m + 1, w);
-        // Scaled first: products of many small spacings overflow when squared.
-        double largest = 0, norm = 0;
-        for (int k = 0; k <= m; ++k) largest = std::max(largest, std::abs(w[k]));
-        for (int k = 0; k <= m; ++k) {
-          w[k] /= largest;
-          norm += w[k] * w[k];
+        const double* t = s.times() + i;
+        if (!times || !same_spacings(times, t, m + 1)) {
+          times = t;
+          divided_difference_weights(t, m + 1, w);
+          // Scaled first: products of many small spacings overflow when squared.
+          double largest = 0;
+          norm = 0;
+          for (int k = 0; k <= m; ++k) largest = std::max(largest, std::abs(w[k]));
+          for (int k = 0; k <= m; ++k) {
+            w[k] /= largest;
+            norm += w[k] * w[k];
+          }
+          norm = std::sqrt(norm);
         }
-        norm = std::sqrt(norm);
         for (int j = 0; j < variables; ++j) {
           double difference = 0;
           for (int k = 0; k <= m; ++k) difference += w[k] * states[(i + k) * variables + j];

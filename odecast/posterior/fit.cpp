@@ -491,7 +491,7 @@ constexpr int kLeastBlock = 16;
 std::vector<CoefficientSet> weak_replicates(const WeakRows& rows, const MonomialBasis& basis, const WeakPosterior& found,
                                             const FitOptions& o, double observations, const Observer& observer) {
   const int n = rows.dimension(), F = basis.size();
-  const WeakLinearisation around(rows, basis, found.coefficients, found.path);
+  WeakLinearisation around(rows, basis, found.coefficients, found.path);
   BlockBootstrap bootstrap(around.problem().triangle, n * F);
   const Eigen::Index size = n * chunk_rows(static_cast<double>(rows.rows()), kLeastBlock);
   for (const Matrix& part : around.whitened())

@@ -5,6 +5,8 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "odecast/core/banded.hpp"
 #include "odecast/core/error.hpp"
@@ -32,33 +34,36 @@ std::vector<Range> ranges(const WeakRows& rows) {
 
 /// J_i of every observation of a segment, n equations × all variables each; empty for coefficients that are 0. Where `monomials` is
 /// given, φ̃ of every observation into its first columns.
-Matrix jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& noise, const Matrix& coefficients,
-                 Matrix* monomials = nullptr) {
-  if (coefficients.isZero(0) && monomials == nullptr) return {};
+void jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& noise, const Matrix& coefficients, Matrix& J,
+               Matrix* monomials = nullptr) {
+  if (coefficients.isZero(0) && monomials == nullptr) {
+    J.resize(0, 0);
+    return;
+  }
   const auto n = coefficients.rows();
   const int variables = basis.variables();
   std::vector<std::pair<Eigen::Index, Eigen::Index>> terms;
   for (Eigen::Index o = 0; o < n; ++o)
     for (Eigen::Index m = 0; m < coefficients.cols(); ++m)
       if (coefficients(o, m) != 0) terms.emplace_back(o, m);
-  Matrix J = Matrix::Zero(states.rows() * n, variables), slopes(basis.size(), variables);
+  J.setZero(states.rows() * n, variables);
+  Matrix slopes(basis.size(), variables);
   Vector phi(basis.size());
   for (Eigen::Index i = 0; i < states.rows(); ++i) {
     debiased_monomials(basis, states.row(i).data(), noise, monomials ? monomials->row(i).data() : phi.data(), &slopes);
     for (const auto& [o, m] : terms) J.row(i * n + o) += coefficients(o, m) * slopes.row(m);
   }
-  return J;
 }
 
 /// Test functions a quarter of a radius apart nearly depend on each other; so much of each diagonal
 /// entry is added that the factor exists.
 constexpr double kNugget = 1e-9;
 
-BandedCholesky factored(BandedCholesky covariance) {
+void factor_into(BandedCholesky& root, const BandedCholesky& covariance) {
   for (double nugget = kNugget;; nugget *= 10) {
-    BandedCholesky trial = covariance;
-    for (Eigen::Index i = 0; i < trial.size(); ++i) trial.at(i, i) *= 1 + nugget;
-    if (trial.factor()) return trial;
+    root = covariance;
+    for (Eigen::Index i = 0; i < root.size(); ++i) root.at(i, i) *= 1 + nugget;
+    if (root.factor()) return;
   }
 }
 
@@ -83,13 +88,13 @@ Eigen::Index overlap(const WeakRows& rows, const Range& range) {
 }
 
 /// The covariance of all equations of a segment: entry (k n + o, l n + p).
-BandedCholesky joint_covariance(const WeakRows& rows, const Range& range, const Matrix& J) {
+void joint_covariance(const WeakRows& rows, const Range& range, const Matrix& J, Matrix& terms, BandedCholesky& C) {
   const int n = rows.dimension(), square = n * n;
   const Vector S = rows.noise.cwiseAbs2();
-  BandedCholesky C((range.last - range.first) * n, overlap(rows, range) * n + n - 1);
+  C.clear();
   // J S Jᵀ, (J S)ᵀ and J S of every observation, a row each.
   const Eigen::Index count = J.rows() / n;
-  Matrix terms(3 * count, square);
+  terms.resize(3 * count, square);
   for (Eigen::Index i = 0; i < count; ++i)
     for (int o = 0; o < n; ++o)
       for (int p = 0; p < n; ++p) {
@@ -123,7 +128,6 @@ BandedCholesky joint_covariance(const WeakRows& rows, const Range& range, const 
       for (int p = 0; p < n && (k > l || p <= o); ++p)
         C.at((k - range.first) * n + o, (l - range.first) * n + p) = block(o, p);
   });
-  return C;
 }
 
 /// The mean over equations of the same, each in units of its own σ².
@@ -156,13 +160,13 @@ BandedCholesky mean_covariance(const WeakRows& rows, const Range& range, const M
   return C;
 }
 
-Eigen::MatrixXd triangle_of(const Eigen::MatrixXd& above, const Matrix& below) {
-  Eigen::MatrixXd stacked(std::max<Eigen::Index>(above.rows() + below.rows(), below.cols()), below.cols());
-  stacked.setZero();
-  if (above.rows() > 0) stacked.topRows(above.rows()) = above;
-  stacked.middleRows(above.rows(), below.rows()) = below;
+/// The triangle of rows, empty at first, with more rows below it.
+void fold(Eigen::MatrixXd& triangle, const Matrix& below, Eigen::MatrixXd& stacked) {
+  stacked.setZero(std::max<Eigen::Index>(triangle.rows() + below.rows(), below.cols()), below.cols());
+  stacked.topRows(triangle.rows()) = triangle;
+  stacked.middleRows(triangle.rows(), below.rows()) = below;
   Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(stacked);
-  return stacked.topRows(below.cols()).triangularView<Eigen::Upper>();
+  triangle = stacked.topRows(below.cols()).triangularView<Eigen::Upper>();
 }
 
 }  // namespace
@@ -170,9 +174,10 @@ Eigen::MatrixXd triangle_of(const Eigen::MatrixXd& above, const Matrix& below) {
 struct WeakLinearisation::Part {
   Range range;
   std::size_t segment;
-  Matrix features, targets;  // rows × monomials, rows × equations
-  Matrix J;                  // empty: 0
-  BandedCholesky root;       // of the covariance
+  Matrix features, targets;          // rows × monomials, rows × equations
+  Matrix J;                          // empty: 0
+  BandedCholesky covariance, root;
+  Matrix at, products;               // of every observation: [φ̃(û_i) | J_i (y_i - û_i)]; what joint_covariance works in
 };
 
 WeakLinearisation::~WeakLinearisation() = default;
@@ -180,59 +185,72 @@ WeakLinearisation::~WeakLinearisation() = default;
 WeakLinearisation::WeakLinearisation(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients,
                                      const WeakPath& path)
     : rows_(rows), basis_(basis) {
-  const int n = rows.dimension(), F = basis.size();
-  const bool observed = path.states.empty();
+  const int n = rows.dimension();
   for (const Range& range : ranges(rows)) {
-    const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
-    const Matrix& y = rows.states[segment];
+    const BandedCholesky empty((range.last - range.first) * n, overlap(rows, range) * n + n - 1);
+    parts_.push_back({range, rows.functionals[static_cast<std::size_t>(range.first)].segment, {}, {}, {}, empty, empty, {}, {}});
+  }
+  move_to(coefficients, path);
+}
+
+void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path, bool keep_covariance) {
+  const int n = rows_.dimension(), F = basis_.size();
+  const bool observed = path.states.empty();
+  for (Part& part : parts_) {
+    const Range& range = part.range;
+    const Matrix& y = rows_.states[part.segment];
     const Eigen::Index count = range.last - range.first;
-    const Matrix& u = observed ? y : path.states[segment];
-    Matrix at(observed ? 0 : y.rows(), F + n);  // [φ̃(û_i) | J_i (y_i - û_i)]
-    Matrix J = jacobians(basis, u, observed ? rows.noise : path.noise, coefficients, observed ? nullptr : &at);
-    Matrix features = rows.integrals.middleRows(range.first, count),
-           targets = rows.increments.middleRows(range.first, count);
+    const Matrix& u = observed ? y : path.states[part.segment];
+    if (!observed) part.at.resize(y.rows(), F + n);
+    jacobians(basis_, u, observed ? rows_.noise : path.noise, coefficients, part.J, observed ? nullptr : &part.at);
+    part.features = rows_.integrals.middleRows(range.first, count);
+    part.targets = rows_.increments.middleRows(range.first, count);
     if (!observed) {
       for (Eigen::Index i = 0; i < y.rows(); ++i)
-        for (int o = 0; o < n; ++o) at(i, F + o) = J.row(i * n + o).dot(y.row(i) - u.row(i));
+        for (int o = 0; o < n; ++o) part.at(i, F + o) = part.J.row(i * n + o).dot(y.row(i) - u.row(i));
+      Eigen::RowVectorXd sums(F + n);
       for (Eigen::Index k = 0; k < count; ++k) {
-        const auto& f = rows.functionals[static_cast<std::size_t>(range.first + k)];
+        const auto& f = rows_.functionals[static_cast<std::size_t>(range.first + k)];
         const auto length = static_cast<Eigen::Index>(f.rule.value.size());
         const Eigen::Map<const Eigen::RowVectorXd> v(f.rule.value.data(), length);
-        const Eigen::RowVectorXd sums = v * at.middleRows(f.first, length);
-        features.row(k) = sums.head(F);
-        targets.row(k) -= sums.tail(n);
+        sums.noalias() = v * part.at.middleRows(f.first, length);
+        part.features.row(k) = sums.head(F);
+        part.targets.row(k) -= sums.tail(n);
       }
     }
-    BandedCholesky root = factored(joint_covariance(rows, range, J));
-    parts_.push_back({range, segment, std::move(features), std::move(targets), std::move(J), std::move(root)});
+    if (keep_covariance) continue;
+    joint_covariance(rows_, range, part.J, part.products, part.covariance);
+    factor_into(part.root, part.covariance);
   }
+}
+
+void WeakLinearisation::whiten(const Part& part, Matrix& A) const {
+  const int n = rows_.dimension(), F = basis_.size();
+  A.setZero(part.root.size(), n * F + 1);
+  for (Eigen::Index k = 0; k < part.features.rows(); ++k)
+    for (int o = 0; o < n; ++o) {
+      A.row(k * n + o).segment(o * F, F) = part.features.row(k);
+      A(k * n + o, n * F) = part.targets(k, o);
+    }
+  part.root.solve_lower(A);
 }
 
 std::vector<Matrix> WeakLinearisation::whitened() const {
-  const int n = rows_.dimension(), F = basis_.size();
-  std::vector<Matrix> all;
-  for (const Part& part : parts_) {
-    Matrix A = Matrix::Zero(part.root.size(), n * F + 1);
-    for (Eigen::Index k = 0; k < part.features.rows(); ++k)
-      for (int o = 0; o < n; ++o) {
-        A.row(k * n + o).segment(o * F, F) = part.features.row(k);
-        A(k * n + o, n * F) = part.targets(k, o);
-      }
-    part.root.solve_lower(A);
-    all.push_back(std::move(A));
-  }
+  std::vector<Matrix> all(parts_.size());
+  for (std::size_t k = 0; k < parts_.size(); ++k) whiten(parts_[k], all[k]);
   return all;
 }
 
-EvidenceProblem WeakLinearisation::problem() const {
+EvidenceProblem WeakLinearisation::problem() {
   const int n = rows_.dimension(), F = basis_.size();
   EvidenceProblem p;
   p.least_variance = 1;
   double constant = 0;
   Vector square = Vector::Zero(F);
-  for (const Matrix& A : whitened()) {
-    p.triangle = triangle_of(p.triangle, A);
-    p.rows += static_cast<double>(A.rows());
+  for (const Part& part : parts_) {
+    whiten(part, rows_of_part_);
+    fold(p.triangle, rows_of_part_, stacked_);
+    p.rows += static_cast<double>(rows_of_part_.rows());
   }
   for (const Part& part : parts_) {
     for (Eigen::Index i = 0; i < part.root.size(); ++i) p.log_determinant += 2 * std::log(part.root.at(i, i));
@@ -401,29 +419,38 @@ WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, c
   const bool select = options.select && options.terms.empty();
   check_rows(rows, static_cast<int>(candidates.size()) / n, source);
   constexpr int most = 10;
+  constexpr double kSettled = 0.2, kFar = std::numeric_limits<double>::infinity();
+  // With so little change the covariance of the round before does as well: coefficients differ by hundredths of their sd. Not with all terms in,
+  // which are determined too badly for that.
+  constexpr double kNear = 3;
   WeakPosterior result;
   // Terms up to degree 2 first: from all of a high degree the first coefficients are too far off.
   Matrix C = first_coefficients(rows, basis, select ? low : candidates);
   WeakPath path;
+  std::optional<WeakLinearisation> around;
+  double moved = kFar;  // the largest change of a coefficient in the round before, in units of its sd
   for (int round = 0; round < most; ++round) {
     observer("weighting rows", static_cast<double>(round) / most);
-    const WeakLinearisation around(rows, basis, C, path);
-    const EvidenceProblem problem = around.problem();
+    if (around)
+      around->move_to(C, path, select && round >= 2 && moved < kNear);
+    else
+      around.emplace(rows, basis, C, path);
+    const EvidenceProblem problem = around->problem();
     const std::vector<int> before = std::move(result.fit.posterior.terms);
     result.fit = select ? evidence_search(problem, round < 2 ? low : before, candidates) : evidence_fit(problem, candidates);
     const Estimate& now = result.fit.posterior;
     const Matrix next = coefficients_of(now, n, F);
-    bool close = now.terms == before;
-    for (std::size_t q = 0; close && q < now.terms.size(); ++q) {
+    moved = now.terms == before ? 0 : kFar;
+    for (std::size_t q = 0; q < now.terms.size(); ++q) {
       const int o = now.terms[q] / F, m = now.terms[q] % F;
       const auto at = static_cast<Eigen::Index>(q);
-      close = std::abs(next(o, m) - C(o, m)) <= 0.2 * std::sqrt(now.covariance(at, at));
+      moved = std::max(moved, std::abs(next(o, m) - C(o, m)) / std::sqrt(now.covariance(at, at)));
     }
     C = next;
     result.rounds = round + 1;
-    result.settled = close && !path.states.empty();
+    result.settled = moved <= kSettled && !path.states.empty();
     if (result.settled) break;
-    path = around.path(C);
+    path = around->path(C);
   }
   result.path = std::move(path);
   result.coefficients = C;
@@ -434,8 +461,10 @@ RowFactor weak_factor(const WeakRows& rows, const MonomialBasis& basis, const Ma
   RowFactor factor(basis.variables(), basis.degree(), rows.dimension());
   for (const Range& range : ranges(rows)) {
     const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
-    const BandedCholesky L =
-        factored(mean_covariance(rows, range, jacobians(basis, rows.states[segment], rows.noise, coefficients)));
+    Matrix J;
+    jacobians(basis, rows.states[segment], rows.noise, coefficients, J);
+    BandedCholesky L(0, 0);
+    factor_into(L, mean_covariance(rows, range, J));
     Matrix features = rows.integrals.middleRows(range.first, L.size());
     Matrix targets = rows.increments.middleRows(range.first, L.size());
     L.solve_lower(features);

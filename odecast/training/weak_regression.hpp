@@ -62,10 +62,12 @@ class WeakLinearisation {
   /// Keeps references to rows and basis.
   WeakLinearisation(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients, const WeakPath& path);
   ~WeakLinearisation();
+  /// The same around another path, in the same memory; the covariance may stay where the path has hardly moved.
+  void move_to(const Matrix& coefficients, const WeakPath& path, bool keep_covariance = false);
 
   /// The whitened rows; unknown o F + m is the coefficient of φ_m in equation o. Equations are the groups; the size of a
   /// term is the root mean square of its column over that of the constant's.
-  EvidenceProblem problem() const;
+  EvidenceProblem problem();
   /// These rows themselves, [A | d] of each segment, n for each test function.
   std::vector<Matrix> whitened() const;
   /// The states that these coefficients make of the observations.
@@ -73,9 +75,12 @@ class WeakLinearisation {
 
  private:
   struct Part;
+  void whiten(const Part& part, Matrix& A) const;
   const WeakRows& rows_;
   const MonomialBasis& basis_;
   std::vector<Part> parts_;
+  Matrix rows_of_part_;  // what problem() works in
+  Eigen::MatrixXd stacked_;
 };
 
 /// The posterior of the coefficients by rounds of WeakLinearisation, each with the set of terms that the evidence chooses.

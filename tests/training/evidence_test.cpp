@@ -213,7 +213,7 @@ TEST(WeakPosteriorTest, SquaresAreNotBiasedByTheNoiseLeftInThePath) {
     WeakPath path;
     EvidenceFit fit;
     for (int round = 0; round < 5; ++round) {
-      const WeakLinearisation around(rows, basis, C, path);
+      WeakLinearisation around(rows, basis, C, path);
       fit = evidence_fit(around.problem(), terms);
       for (std::size_t q = 0; q < 6; ++q) C(terms[q] / F, terms[q] % F) = fit.posterior.x[static_cast<Eigen::Index>(q)];
       if (round > 0) path = around.path(C);
