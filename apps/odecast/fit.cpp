@@ -185,6 +185,10 @@ nlohmann::ordered_json fit_json(const Fit& fit) {
     j["autocorrelation"] = part->autocorrelation;
     j["continuity"] = part->continuity;
     j["misfit"] = part->misfit;
+    if (const Forcing& forcing = part->forcing; forcing.sd.size() > 0) {
+      const Vector sd = fit.model.scaling.scale.cwiseProduct(forcing.sd);
+      j["forcing"] = {{"sd", std::vector<double>(sd.begin(), sd.end())}, {"interval", forcing.interval * fit.model.scaling.time}};
+    }
     j["sets"] = fit.model.polynomial->sets.size();
   }
   if (const auto& c = fit.model.calibration) j["calibration"] = calibration_json(*c);

@@ -256,6 +256,8 @@ int run_forecast(const Arguments& a) {
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
+    if (model.trajectory && model.trajectory->forcing.sd.size() > 0)
+      say(a, "Random forcing stands for the motion that the equations do not explain.");
     if (const auto& c = model.calibration; c && !a.given("--raw")) {
       const double lead = f.times.back() - f.times.front();
       if (f.calibrated)

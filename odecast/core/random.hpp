@@ -19,6 +19,7 @@ enum class Purpose : std::uint32_t {
   evaluation = 9,
   bootstrap_blocks = 10,
   ensemble_member = 11,
+  forcing = 12,
   attractor = 20,
 };
 

@@ -13,6 +13,7 @@ namespace {
 constexpr long kPerBlock = 128, kPerWave = 64 * kPerBlock;
 /// Up to here the fields of a finite posterior are integrated once each and kept.
 constexpr std::uint64_t kMaxRemembered = 4096;
+constexpr double kMostKicks = 1e5;
 constexpr std::size_t kKeptRoom = std::size_t{1} << 19;
 
 /// The paper's Markov chain with ε at the output times: one integration per interval.
@@ -61,37 +62,104 @@ struct Member {
   double weight;
 };
 
-/// Integrates the members in model units, in lanes where all are polynomial.
+/// Members on their way: field and state at a time they share.
+struct Underway {
+  std::vector<const VectorField*> fields;
+  std::vector<double> states;  ///< member × variable
+};
+
+/// From t0 to the given times, in lanes where all are polynomial. `states` has member × variable × lane_stride(times).
+void advance(const EnsembleSetting& s, const Underway& now, double t0, std::span<const double> times, double* states,
+             std::span<TrajectoryEnd> ends) {
+  if (in_lanes(s)) {
+    LaneProblems problems;
+    problems.t0 = t0;
+    problems.times = times;
+    problems.basis = now.fields[0]->polynomial()->basis.get();
+    for (const VectorField* field : now.fields) {
+      const Matrix& c = field->polynomial()->coefficients;
+      problems.coefficients.insert(problems.coefficients.end(), c.data(), c.data() + c.size());
+    }
+    problems.starts = now.states;
+    solve_lanes(problems, s.solver, states, ends);
+    return;
+  }
+  const int stride = lane_stride(static_cast<int>(times.size()));
+  for (std::size_t k = 0; k < now.fields.size(); ++k, states += s.n * stride) {
+    const Vector start = Eigen::Map<const Vector>(now.states.data() + k * static_cast<std::size_t>(s.n), s.n);
+    const Solution one = solve(s.driven(*now.fields[k]), t0, start, times, s.solver);
+    ends[k] = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
+    for (int t = 0; t < one.outputs; ++t)
+      for (int i = 0; i < s.n; ++i) states[i * stride + t] = one.states(t, i);
+  }
+}
+
+/// The same with the model's forcing: a kick at the end of every interval, or of several where they are very many.
+void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members, Underway now, double* all_states,
+                    std::span<TrajectoryEnd> all_ends) {
+  const Forcing& forcing = s.model.trajectory->forcing;
+  const double interval = std::max(forcing.interval, (s.output_times.back() - s.t0) / kMostKicks);
+  const Vector kick = forcing.sd * std::sqrt(interval / forcing.interval);
+  std::vector<Stream> streams;
+  std::vector<std::size_t> place;  // of those that have not blown up
+  for (const Member& m : members) {
+    streams.emplace_back(s.options.seed, Purpose::forcing, m.index);
+    place.push_back(place.size());
+  }
+  const auto n = static_cast<std::size_t>(s.n);
+  double from = s.t0;
+  int done = 0;
+  for (long leg = 1; done < s.times && !place.empty(); ++leg) {
+    const double to = s.t0 + static_cast<double>(leg) * interval;
+    std::vector<double> times;
+    while (done + static_cast<int>(times.size()) < s.times && s.output_times[static_cast<std::size_t>(done) + times.size()] <= to)
+      times.push_back(s.output_times[static_cast<std::size_t>(done) + times.size()]);
+    const int outputs = static_cast<int>(times.size());
+    if (times.empty() || times.back() < to) times.push_back(to);
+    const int stride = lane_stride(static_cast<int>(times.size()));
+    const AlignedDoubles states = aligned_doubles(place.size() * n * static_cast<std::size_t>(stride));
+    std::vector<TrajectoryEnd> ends(place.size());
+    advance(s, now, from, times, states.get(), ends);
+    Underway next;
+    std::vector<std::size_t> left;
+    for (std::size_t k = 0; k < place.size(); ++k) {
+      const std::size_t at = place[k];
+      TrajectoryEnd& end = all_ends[at];
+      const long steps = end.steps + ends[k].steps;
+      const int good = std::min(ends[k].outputs, outputs);
+      end = {ends[k].status, done + good, ends[k].time, steps};
+      const double* row = states.get() + k * n * static_cast<std::size_t>(stride);
+      double* out = all_states + at * s.trajectory_size() + done;
+      for (int i = 0; i < s.n; ++i, row += stride, out += s.stride()) std::copy_n(row, good, out);
+      if (end.status == SolveStatus::finished && steps > s.solver.max_steps) end.status = SolveStatus::too_many_steps;
+      if (end.status != SolveStatus::finished) continue;
+      left.push_back(at);
+      next.fields.push_back(now.fields[k]);
+      row = states.get() + k * n * static_cast<std::size_t>(stride) + times.size() - 1;
+      for (int i = 0; i < s.n; ++i, row += stride) next.states.push_back(*row + kick[i] * streams[at].normal());
+    }
+    done += outputs;
+    from = times.back();
+    place = std::move(left);
+    now = std::move(next);
+  }
+}
+
+/// Integrates the members in model units.
 void integrate(const EnsembleSetting& s, const std::vector<Member>& members, double* all_states,
                std::span<TrajectoryEnd> ends) {
   if (members.empty()) return;
-  if (in_lanes(s)) {
-    LaneProblems problems;
-    problems.t0 = s.t0;
-    problems.times = s.output_times;
-    problems.basis = members[0].field.polynomial()->basis.get();
-    for (const Member& m : members) {
-      const Matrix& c = m.field.polynomial()->coefficients;
-      problems.coefficients.insert(problems.coefficients.end(), c.data(), c.data() + c.size());
-      const Vector u = s.start_of(m.index);
-      problems.starts.insert(problems.starts.end(), u.begin(), u.end());
-    }
-    solve_lanes(problems, s.solver, all_states, ends);
-    return;
+  Underway now;
+  for (const Member& m : members) {
+    now.fields.push_back(&m.field);
+    const Vector u = s.start_of(m.index);
+    now.states.insert(now.states.end(), u.begin(), u.end());
   }
-  for (std::size_t k = 0; k < members.size(); ++k) {
-    const Member& m = members[k];
-    const VectorField field = s.driven(m.field);
-    double* states = all_states + k * s.trajectory_size();
-    if (s.options.transition_noise) {
-      solve_with_transition_noise(s, field, s.start_of(m.index), m.index, states, ends[k]);
-      continue;
-    }
-    const Solution one = solve(field, s.t0, s.start_of(m.index), s.output_times, s.solver);
-    ends[k] = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
-    for (int t = 0; t < one.outputs; ++t)
-      for (int i = 0; i < s.n; ++i) states[i * s.stride() + t] = one.states(t, i);
-  }
+  if (s.forced()) return advance_forced(s, members, std::move(now), all_states, ends);
+  if (!s.options.transition_noise) return advance(s, now, s.t0, s.output_times, all_states, ends);
+  for (std::size_t k = 0; k < members.size(); ++k)
+    solve_with_transition_noise(s, s.driven(members[k].field), s.start_of(members[k].index), members[k].index,
+                                all_states + k * s.trajectory_size(), ends[k]);
 }
 
 /// Keeps the sample where it is among the first ones asked for.
@@ -339,7 +407,7 @@ Vector EnsembleSetting::start_of(std::uint64_t index) const {
 
 Ensemble run_sampled(const EnsembleSetting& s, const Observer& observer) {
   const std::uint64_t atoms = s.posterior.atoms();
-  const bool few = atoms > 0 && atoms <= kMaxRemembered && s.point_start() &&
+  const bool few = atoms > 0 && atoms <= kMaxRemembered && s.point_start() && !s.forced() &&
                    !s.options.transition_noise;
   return few ? run_remembered(s, observer) : run_one_by_one(s, observer);
 }

@@ -759,7 +759,7 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   if (options.time_input) model.inputs.names.push_back(o.time_name);
   model.noise = found.noise;
   describe_observed(model, data);
-  model.trajectory = {found.noise_ratio, found.autocorrelation, found.continuity, found.misfit};
+  model.trajectory = {found.noise_ratio, found.autocorrelation, found.continuity, found.misfit, found.forcing};
   PolynomialPart& part = model.polynomial.emplace();
   part.sets = found.members;
   // The basis need not go beyond what is used; monomials are numbered by degree, so the numbers stay.

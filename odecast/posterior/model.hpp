@@ -55,6 +55,7 @@ struct TrajectoryPart {
   double autocorrelation = 0;  ///< of neighbouring residuals
   double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
   bool misfit = false;
+  Forcing forcing = {};
 };
 
 /// A fitted model: all that a forecast needs, and a record of where it came from.

@@ -14,9 +14,9 @@ namespace odecast {
 namespace {
 
 using Json = nlohmann::ordered_json;
-/// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles; 5: trajectory posteriors with inputs.
-/// A model is written as the lowest that has it all, for older programs.
-constexpr int kVersion = 5;
+/// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles; 5: trajectory posteriors with inputs;
+/// 6: trajectory posteriors with forcing. A model is written as the lowest that has it all, for older programs.
+constexpr int kVersion = 6;
 constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
 constexpr std::string_view kEnd = "\"\n}\n";
 
@@ -51,6 +51,7 @@ Json to_json(const Model& model, const PolynomialPart& part) {
     json["autocorrelation"] = t->autocorrelation;
     json["continuity"] = t->continuity;
     json["misfit"] = t->misfit;
+    if (t->forcing.sd.size() > 0) json["forcing"] = {{"sd", to_json(t->forcing.sd)}, {"interval", t->forcing.interval}};
   }
   json["sets"] = std::move(sets);
   return json;
@@ -144,9 +145,15 @@ struct Reader {
   }
 };
 
-TrajectoryPart read_trajectory(const Reader& read, const Json& json) {
-  return {read.number(json, "noise_ratio"), read.number(json, "autocorrelation"), read.number(json, "continuity"),
-          read.boolean(json, "misfit")};
+TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
+  TrajectoryPart part{read.number(json, "noise_ratio"), read.number(json, "autocorrelation"), read.number(json, "continuity"),
+                      read.boolean(json, "misfit")};
+  if (json.contains("forcing")) {
+    const Json& forcing = read.member(json, "forcing");
+    part.forcing = {read.vector(forcing, "sd", n), read.number(forcing, "interval")};
+    if (!(part.forcing.sd.array() >= 0).all() || !(part.forcing.interval > 0)) read.fail("forcing", "a number < 0", "sd >= 0 and an interval > 0");
+  }
+  return part;
 }
 
 /// Of n variables, which `arguments` with those behind them determine.
@@ -247,8 +254,9 @@ Json parse_limited(const std::string& text, const std::string& name) {
 std::string model_to_text(const Model& model) {
   const auto& t = model.training;
   const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
+  const bool forced = model.trajectory && model.trajectory->forcing.sd.size() > 0;
   Json body = {
-      {"odecast_model", model.trajectory ? (plain ? 3 : 5) : model.polynomial || !model.members.empty() ? 4 : plain ? 1 : 2},
+      {"odecast_model", forced ? 6 : model.trajectory ? (plain ? 3 : 5) : model.polynomial || !model.members.empty() ? 4 : plain ? 1 : 2},
       {"variables", model.variables},
       {"scaling",
        {{"offset", to_json(model.scaling.offset)},
@@ -346,7 +354,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
   if (json.contains("trajectory")) {
     const Json& part = read.member(json, "trajectory");
     if (model.kind == ModelKind::map) read.fail("trajectory", "a map", "a flow");
-    model.trajectory = read_trajectory(read, part);
+    model.trajectory = read_trajectory(read, part, n);
     model.polynomial = read_polynomial(read, part, n, arguments);
   } else if (json.contains("polynomial")) {
     model.polynomial = read_polynomial(read, read.member(json, "polynomial"), n, arguments);

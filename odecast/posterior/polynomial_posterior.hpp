@@ -21,6 +21,13 @@ struct CoefficientSet {
   double score = 0;  ///< of the fit, lower is better
 };
 
+/// Motion that the equations do not explain, as white noise: in every `interval` the state moves by N(0, sd²) in addition, model units. Empty where
+/// they explain it all.
+struct Forcing {
+  Vector sd = {};
+  double interval = 0;
+};
+
 /// A mixture of polynomial fields, one component per set of terms: of points (bootstrap), or of normal distributions over
 /// the coefficients (regression) and the state in which the data end (trajectory; docs/theory.md). A draw is a set by its
 /// weight, then coefficients and last state together.

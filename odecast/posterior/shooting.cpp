@@ -360,6 +360,17 @@ std::vector<Matrix> Shooting::path(const Support& support, const Vector& theta,
   return result;
 }
 
+double Shooting::segment_time() const {
+  double time = 0, many = 0;
+  for (int j = 0; j < segments(); ++j) {
+    const Segment& s = segment(j);
+    const auto& times = runs_[index(s.run)].times;
+    time += times[index(s.first + s.intervals())] - times[index(s.first)];
+    many += s.intervals() > 0 ? 1 : 0;
+  }
+  return time / std::max(1.0, many);
+}
+
 Vector Shooting::flow_error(const Flow& other, const Support& support, const Vector& theta,
                             const Matrix& starts) const {
   const Shooting finer(runs_, basis_, per_segment_, other, threads_);
@@ -369,12 +380,12 @@ Vector Shooting::flow_error(const Flow& other, const Support& support, const Vec
 }
 
 double continuity_cost(const Shooting& shooting, const Shooting::Evaluation& e,
-                       const Matrix& starts, double q) {
+                       const Matrix& starts, const Vector& gap_sd) {
   double sum = 0;
   for (int j = 0; j + 1 < shooting.segments(); ++j) {
     if (shooting.segment(j).last) continue;
     for (int i = 0; i < shooting.dimension(); ++i) {
-      const double gap = (e.ends(j, i) - starts(j + 1, i)) / (q * shooting.noise()[i]);
+      const double gap = (e.ends(j, i) - starts(j + 1, i)) / gap_sd[i];
       sum += gap * gap;
     }
   }
@@ -382,12 +393,12 @@ double continuity_cost(const Shooting& shooting, const Shooting::Evaluation& e,
 }
 
 double total_cost(const Shooting& shooting, const Shooting::Evaluation& e, const Vector& theta,
-                  const Matrix& starts, double q) {
-  return e.misfit + continuity_cost(shooting, e, starts, q) + kThetaPrior * theta.squaredNorm();
+                  const Matrix& starts, const Vector& gap_sd) {
+  return e.misfit + continuity_cost(shooting, e, starts, gap_sd) + kThetaPrior * theta.squaredNorm();
 }
 
 Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vector& theta,
-            const Matrix& starts, double q, double damping) {
+            const Matrix& starts, const Vector& gap_sd, double damping) {
   const int n = shooting.dimension(), p = static_cast<int>(theta.size());
   const long rows = static_cast<long>(shooting.segments()) * n;
   Sweep s;
@@ -396,10 +407,12 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
   s.E.resize(rows, p);
   s.D = Matrix::Zero(rows, p);
   s.G = Matrix::Zero(rows, n);
+  s.M.resize(rows, n);
+  s.information = Matrix::Zero(rows, n);
   Matrix X(rows, p);     // H_ss E + H_sθ
   Matrix rest(rows, 1);  // H_ss m - g_s
   Matrix information = Matrix::Zero(n, n);
-  const Vector q2 = (q * shooting.noise()).cwiseAbs2();
+  const Vector W = gap_sd.cwiseAbs2();
   for (int j = 0; j < shooting.segments(); ++j) {
     const long at = static_cast<long>(j) * n;
     const auto& segment = shooting.segment(j);
@@ -419,6 +432,8 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
     total.diagonal().array() += 1e-13 * total.diagonal().maxCoeff() + 1e-300;
     const Eigen::LLT<Eigen::MatrixXd> factor(total);
     const Matrix M = factor.solve(Eigen::MatrixXd::Identity(n, n));
+    s.M.middleRows(at, n) = M;
+    s.information.middleRows(at, n) = information;
     s.E.middleRows(at, n).noalias() = D - M * (Hss * D + Hst);
     s.m.middleRows(at, n) = a + M * (gs - Hss * a);
     X.middleRows(at, n).noalias() = Hss * s.E.middleRows(at, n) + Hst;
@@ -430,7 +445,7 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
       continue;
     }
     Matrix V = AM * A.transpose();
-    V.diagonal() += q2;
+    V.diagonal() += W;
     information = Eigen::LLT<Eigen::MatrixXd>(V).solve(Eigen::MatrixXd::Identity(n, n));
     information = (0.5 * (information + information.transpose())).eval();
     s.G.middleRows(at, n) = AM.transpose() * information;
@@ -470,6 +485,84 @@ Matrix state_steps(const Shooting& shooting, const Sweep& s, const Vector& dthet
     steps.row(j) = ds.transpose();
   }
   return steps;
+}
+
+Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& e, const Sweep& s, const Matrix& starts,
+                     const Vector& gap_sd) {
+  const int n = shooting.dimension();
+  const Vector W = gap_sd.cwiseAbs2();
+  Vector squares = Vector::Zero(n), determined = Vector::Zero(n);
+  const Matrix covariance = Eigen::LDLT<Eigen::MatrixXd>(s.Q).solve(Eigen::MatrixXd::Identity(s.Q.rows(), s.Q.cols()));
+  Matrix P = s.M.bottomRows(n), Z = s.E.bottomRows(n);  // of the state at the start of segment j + 1: its covariance given θ, its slope
+  for (int j = shooting.segments() - 2; j >= 0; --j) {
+    const long at = static_cast<long>(j) * n;
+    if (shooting.segment(j).last) {
+      P = s.M.middleRows(at, n);
+      Z = s.E.middleRows(at, n);
+      continue;
+    }
+    const auto information = s.information.middleRows(at + n, n);  // V⁻¹
+    const Matrix away = Z - s.D.middleRows(at + n, n);
+    // Cov(η | data) = W - W V⁻¹ (V - P - X Q⁻¹ Xᵀ) V⁻¹ W, X = ∂(s - a)/∂θ.
+    const Matrix left = information - information * (P + away * covariance * away.transpose()) * information;
+    for (int i = 0; i < n; ++i) {
+      const double gap = e.ends(j, i) - starts(j + 1, i);
+      squares[i] += gap * gap;
+      determined[i] += W[i] * left(i, i);
+    }
+    const auto G = s.G.middleRows(at, n);
+    const auto M = s.M.middleRows(at, n);
+    const auto A = e.flow.block(at, 0, n, n);
+    P = (M - M * A.transpose() * G.transpose() + G * P * G.transpose()).eval();  // G V = M Aᵀ
+    Z = (s.E.middleRows(at, n) + G * away).eval();
+  }
+  Vector likelier = gap_sd;
+  for (int i = 0; i < n; ++i)
+    if (determined[i] > 0) likelier[i] = std::sqrt(squares[i] / determined[i]);
+  return likelier;
+}
+
+double gaps_needed(const Shooting& shooting, const Support& support, const Vector& theta, const Matrix& starts,
+                   const Vector& gap_sd, const Matrix& covariance) {
+  constexpr double kLevel = 0.95, kNormal = 1.959964;
+  const int n = shooting.dimension(), segments = shooting.segments();
+  const long rows = static_cast<long>(segments) * n, p = theta.size();
+  // Of the forecasts that are at the start of segment j now: state, covariance from gaps, slope in θ.
+  Matrix now = starts, S = Matrix::Zero(rows, n), Z = Matrix::Zero(rows, p);
+  std::vector<char> under_way(index(segments), 1);
+  std::vector<double> needed;
+  int counted = 1;
+  for (int lead = 1; lead <= segments / 4; ++lead) {
+    const auto e = shooting.evaluate(support, theta, now, true);
+    // Backwards, so that each moves on to a place that has been left.
+    for (int j = segments - 2; j >= 0; --j) {
+      const long at = static_cast<long>(j) * n;
+      const auto A = e.flow.block(at, 0, n, n);
+      now.row(j + 1) = e.ends.row(j);
+      S.middleRows(at + n, n) = (A * S.middleRows(at, n) * A.transpose()).eval();
+      S.middleRows(at + n, n).diagonal() += gap_sd.cwiseAbs2();
+      Z.middleRows(at + n, n) = (A * Z.middleRows(at, n) + e.flow.block(at, n, n, p)).eval();
+      under_way[index(j + 1)] = under_way[index(j)] && !shooting.segment(j).last && now.row(j + 1).allFinite() &&
+                                S.middleRows(at + n, n).allFinite() && Z.middleRows(at + n, n).allFinite();
+      if (!under_way[index(j + 1)]) {
+        now.row(j + 1) = starts.row(j + 1);
+        S.middleRows(at + n, n).setZero();
+        Z.middleRows(at + n, n).setZero();
+      } else if (lead == counted) {
+        for (int i = 0; i < n; ++i) {
+          const double error = (now(j + 1, i) - starts(j + 1, i)) / kNormal;
+          const auto slope = Z.row(at + n + i);
+          needed.push_back((error * error - slope.dot(covariance * slope.transpose())) / S(at + n + i, i));
+        }
+      }
+    }
+    under_way[0] = 0;
+    if (lead == counted) counted = std::max(lead + 1, lead * 3 / 2);
+  }
+  if (needed.empty()) return 1;
+  const auto place = needed.begin() + static_cast<long>(kLevel * static_cast<double>(needed.size() - 1));
+  std::nth_element(needed.begin(), place, needed.end());
+  return std::max(1.0, *place);
 }
 
 }  // namespace odecast

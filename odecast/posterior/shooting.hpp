@@ -50,8 +50,8 @@ struct Flow {
 /// Weak-constraint multiple shooting. The runs are cut into segments j of consecutive observations,
 /// each with its own start s_j; F_j is the discrete flow of du/dt = Σ θ_c φ_c(u, w(t)), w the inputs of the run, from the
 /// start of segment j to that of the next. Steps end where an input may jump or bend. Of θ and all s_j,
-///   cost = Σ_obs w (y - u)² / σ²  +  Σ_j |(F_j(s_j) - s_{j+1}) / (q σ)|²  +  κ |θ|².
-/// q → ∞ leaves the segments independent, q → 0 is single shooting along each run.
+///   cost = Σ_obs w (y - u)² / σ²  +  Σ_j |η_j / g|²  +  κ |θ|²,   η_j = F_j(s_j) - s_{j+1},
+/// with g the sd of a gap η, per variable: g → ∞ leaves the segments independent, g → 0 is single shooting along each run.
 /// (Bock 1987 for the shooting; Trémolet 2006 for the weak constraint.)
 class Shooting {
  public:
@@ -76,6 +76,8 @@ class Shooting {
     int intervals() const { return last ? count - 1 : count; }
   };
   const Segment& segment(int j) const { return segments_[static_cast<std::size_t>(j)]; }
+  /// Mean time from one segment's start to the next one's.
+  double segment_time() const;
 
   void set_noise(const Vector& sd);
   void set_flow(const Flow& flow);
@@ -121,26 +123,27 @@ class Shooting {
   AlignedDoubles length_, observed_, root_weight_, piece_length_, piece_inputs_;
 };
 
-/// The cost beside the observations': continuity, with q σ per variable, and the prior of θ.
+/// The cost beside the observations': continuity, with the sd of a gap per variable, and the prior of θ.
 constexpr double kThetaPrior = 1e-6;  ///< κ: sd 1000 in model units
 double continuity_cost(const Shooting& shooting, const Shooting::Evaluation& evaluation,
-                       const Matrix& starts, double q);
+                       const Matrix& starts, const Vector& gap_sd);
 double total_cost(const Shooting& shooting, const Shooting::Evaluation& evaluation,
-                  const Vector& theta, const Matrix& starts, double q);
+                  const Vector& theta, const Matrix& starts, const Vector& gap_sd);
 
 /// One Gauss–Newton step by a forward information sweep: the linearised cost is minimised over the
 /// segment starts one after another, given θ. At segment j what is known of δs from the left is
 /// normal with mean a + D δθ and information Λ; with the segment's own normal equations H, g
 ///   M = (Λ + H_ss)⁻¹,  m = a + M (g_s - H_ss a),  E = D - M (H_ss D + H_sθ):  δs | δθ ~ (m + E δθ,
 ///   M), Q += Dᵀ(H_ss E + H_sθ) + H_sθᵀ E + H_θθ,  γ -= Dᵀ(H_ss m - g_s) + H_sθᵀ m - g_θ,
-/// and through the flow s' = F + A δs + P δθ into the next: V = A M Aᵀ + (qσ)², G = M Aᵀ V⁻¹, Λ =
-/// V⁻¹, a = A m + F - s', D = A E + P. No term grows as q → 0. In the end Q δθ = γ, and backwards
+/// and through the flow s' = F + A δs + P δθ into the next: V = A M Aᵀ + W, W = diag(g²), G = M Aᵀ V⁻¹, Λ =
+/// V⁻¹, a = A m + F - s', D = A E + P. No term grows as g → 0. In the end Q δθ = γ, and backwards
 ///   δs_j = m_j + E_j δθ + G_j (δs_{j+1} - a_{j+1} - D_{j+1} δθ).
 struct Sweep {
   Matrix Q;      ///< information of θ, its prior included, without damping
   Vector gamma;  ///< half the downhill gradient in θ, states eliminated
   // Stacked over segments: (segments × variables) rows.
   Matrix m, E, G, a, D;
+  Matrix M, information;  ///< M_j and Λ_j
   /// End of the last segment of each run: u = end + end_mean + end_slope δθ, covariance given θ.
   struct End {
     Vector mean;
@@ -150,11 +153,26 @@ struct Sweep {
 };
 /// `damping` adds damping × (observations of the segment)/σ² to each state's information.
 Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& evaluation, const Vector& theta,
-            const Matrix& starts, double q, double damping = 0);
+            const Matrix& starts, const Vector& gap_sd, double damping = 0);
 
 /// Q δθ = γ with damping × diag Q added.
 Vector theta_step(const Sweep& s, double damping);
 /// δs of all segments (segments × variables) for a step in θ.
 Matrix state_steps(const Shooting& shooting, const Sweep& s, const Vector& dtheta);
+
+/// One step of MacKay's iteration for the gaps' variances W_i = g_i² that make the data most likely, from a sweep at the minimum of the cost:
+///   W_i ← Σ_j η_ji² / Σ_j (1 - Var(η_ji | data) / W_i),   Cov(η_j | data) = W - W Λ (Λ⁻¹ - P - X Q⁻¹ Xᵀ) Λ W,
+/// Λ = V⁻¹ and P what is known of s_{j+1} from the left and from all data, given θ, and X = ∂(s_{j+1} - a_{j+1})/∂θ
+/// (MacKay 1992 for the iteration; Durbin & Koopman 2012, §4.5, for the smoothed disturbances). Returns g.
+Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& evaluation, const Sweep& sweep, const Matrix& starts,
+                     const Vector& gap_sd);
+
+/// By which factor λ ≥ 1 the gaps' variance must grow for forecasts within the data to be held by their 95 % bands, where gaps are not independent
+/// but alike at neighbours, as a motion that the equations lack makes them. From every segment start s_j, over l = 1, 2, 3, 4, 6, 9 … segments, up
+/// to a quarter of them all, the forecast errs by F^l(s_j) - s_{j+l} with, to first order, the covariance
+///   λ S + Z C Zᵀ,   S ← A S Aᵀ + W,   Z ← A Z + P,
+/// C that of θ. λ is the 95 % quantile of what the errors need one by one, all leads and variables together.
+double gaps_needed(const Shooting& shooting, const Support& support, const Vector& theta, const Matrix& starts,
+                   const Vector& gap_sd, const Matrix& covariance);
 
 }  // namespace odecast

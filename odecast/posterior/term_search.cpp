@@ -19,6 +19,8 @@ constexpr double kWindow = 16;
 /// Sets from which the quadratic model goes on to others.
 constexpr int kExpanded = 20;
 constexpr double kTight = 1e-3;         ///< continuity of a converged path, in noise sd
+constexpr double kHopeless = 3;        ///< noise over the smoother's of a path that is not worth more steps
+constexpr int kShorter = 4;             ///< segments, where the equations do not fit
 constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 
 bool by_change(const QuadraticModel::Move& a, const QuadraticModel::Move& b) {
@@ -175,34 +177,34 @@ FittedPath TermSearch::start(const Support& support) {
     path.starts.row(j) =
         smoothed_.values[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
   shooting_.set_noise(path.noise);
-  double best = cost(path, 1);
+  double best = cost(path, gaps(1));
   for (const double ridge : {1e-6, 1e-4, 1e-2, 1.0}) {
     FittedPath other = path;
     other.theta = integral_regression(support, ridge);
-    const double c = cost(other, 1);
+    const double c = cost(other, gaps(1));
     if (c < best || !std::isfinite(best)) best = c, path.theta = other.theta;
   }
   return path;
 }
 
-double TermSearch::cost(const FittedPath& path, double q) {
+double TermSearch::cost(const FittedPath& path, const Vector& gap_sd) {
   const auto e = shooting_.evaluate(path.support, path.theta, path.starts, false);
-  const double c = total_cost(shooting_, e, path.theta, path.starts, q);
+  const double c = total_cost(shooting_, e, path.theta, path.starts, gap_sd);
   return std::isfinite(c) ? c : kInfinity;
 }
 
-bool TermSearch::descend(FittedPath& path, double q, int most, double gain) {
+bool TermSearch::descend(FittedPath& path, const Vector& gap_sd, int most, double gain) {
   auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
-  double now = total_cost(shooting_, e, path.theta, path.starts, q), damping = 0;
+  double now = total_cost(shooting_, e, path.theta, path.starts, gap_sd), damping = 0;
   bool smooth_way = true;
   if (!std::isfinite(now)) return false;
-  // Gaps of nearly clean data are round-off: each adds its square in units of q times the noise, and no step removes it.
-  const double round_off = 4 * std::numeric_limits<double>::epsilon() / (q * path.noise.minCoeff());
+  // Gaps of nearly clean data are round-off: each adds its square in units of its sd, and no step removes it.
+  const double round_off = 4 * std::numeric_limits<double>::epsilon() / gap_sd.minCoeff();
   const double asked = gain;
   gain = std::max(gain, shooting_.segments() * dimension() * round_off * round_off);
   for (int k = 0; k < most;) {
     observer_("fitting", 0);
-    const Sweep s = sweep(shooting_, e, path.theta, path.starts, q, damping);
+    const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd, damping);
     const Vector dtheta = theta_step(s, damping);
     FittedPath trial = path;
     trial.theta += dtheta;
@@ -211,7 +213,7 @@ bool TermSearch::descend(FittedPath& path, double q, int most, double gain) {
     bool better = false;
     if (trial.theta.allFinite() && trial.starts.allFinite()) {
       auto next = shooting_.evaluate(trial.support, trial.theta, trial.starts, true);
-      const double cost = total_cost(shooting_, next, trial.theta, trial.starts, q);
+      const double cost = total_cost(shooting_, next, trial.theta, trial.starts, gap_sd);
       better = cost < now;
       if (better) {
         const double fall = now - cost;
@@ -282,13 +284,13 @@ void TermSearch::converge(FittedPath& path, bool quick) {
   for (int round = 0; round < 12; ++round) {
     use(path);
     const double q = tight(path.noise);
-    if (!descend(path, q, 30, 0.02) && !quick) {
+    if (!descend(path, gaps(q), 30, 0.02) && !quick) {
       // Open the gaps again and close them slowly.
       FittedPath other = path;
       for (const double wide : {0.2, 0.06, 0.02, 0.006})
-        if (wide > q) descend(other, wide, 6, 0.1);
-      descend(other, q, 30, 0.02);
-      if (cost(other, q) < cost(path, q)) path.theta = other.theta, path.starts = other.starts;
+        if (wide > q) descend(other, gaps(wide), 6, 0.1);
+      descend(other, gaps(q), 30, 0.02);
+      if (cost(other, gaps(q)) < cost(path, gaps(q))) path.theta = other.theta, path.starts = other.starts;
     }
     const Vector noise = residual_noise(path);
     const double moved = (noise.array() / path.noise.array() - 1).abs().maxCoeff();
@@ -296,6 +298,8 @@ void TermSearch::converge(FittedPath& path, bool quick) {
     use(path);
     const bool refined = refine(path);
     if (moved < 0.01 && !refined) break;
+    // Far from the data, and not about to come closer.
+    if (round >= 2 && moved < 0.2 && noise.cwiseQuotient(initial_noise()).cwiseAbs2().mean() > kHopeless * kHopeless) break;
   }
   rate(path);
 }
@@ -323,10 +327,10 @@ void TermSearch::rate(FittedPath& path) {
   charge(path, score);
 }
 
-bool TermSearch::eliminate(FittedPath& path, double q) {
+bool TermSearch::eliminate(FittedPath& path, const Vector& gap_sd) {
   if (path.support.empty()) return false;
   const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
-  const Sweep s = sweep(shooting_, e, path.theta, path.starts, q);
+  const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
   Eigen::MatrixXd C = inverse_information(s.Q);
   Vector theta = path.theta;
   const long p = theta.size();
@@ -368,9 +372,9 @@ bool TermSearch::eliminate(FittedPath& path, double q) {
       kept.push_back(path.theta[c] + part * dtheta[c]);
     }
     trial.theta = Eigen::Map<Vector>(kept.data(), static_cast<long>(kept.size()));
-    const double c = cost(trial, q);
+    const double c = cost(trial, gap_sd);
     if (c < best_cost) best_cost = c, best = std::move(trial);
-    if (part == 1.0 && best_cost < kInfinity && best_cost < cost(path, q) + 2 * sum + 2) break;
+    if (part == 1.0 && best_cost < kInfinity && best_cost < cost(path, gap_sd) + 2 * sum + 2) break;
   }
   if (best_cost == kInfinity) return false;
   path = std::move(best);
@@ -380,19 +384,19 @@ bool TermSearch::eliminate(FittedPath& path, double q) {
 FittedPath TermSearch::anneal(FittedPath path, double from, double eliminate_from) {
   for (double q = from; q > kTight; q /= 2) {
     use(path);
-    descend(path, q, 3, 1);
-    if (q <= eliminate_from && eliminate(path, q)) descend(path, q, 2, 1);
+    descend(path, gaps(q), 3, 1);
+    if (q <= eliminate_from && eliminate(path, gaps(q))) descend(path, gaps(q), 2, 1);
     // The noise is that of the smoother until the path is nearly continuous.
   }
   converge(path);
-  while (eliminate(path, tight(path.noise))) converge(path);
+  while (eliminate(path, gaps(tight(path.noise)))) converge(path);
   return path;
 }
 
 FittedPath TermSearch::find(const Support& support) {
   FittedPath begin = start(support);
   use(begin);
-  for (double q = 1; q > 0.3; q /= 2) descend(begin, q, 3, 1);
+  for (double q = 1; q > 0.3; q /= 2) descend(begin, gaps(q), 3, 1);
   std::vector<FittedPath> found;
   for (const double from : {0.25, 0.0, 0.03}) {
     found.push_back(anneal(begin, 0.25, from));
@@ -407,7 +411,7 @@ FittedPath TermSearch::follow(const Support& support) {
   FittedPath path = start(support);
   for (double q = 1; q > kTight; q /= 2) {
     use(path);
-    descend(path, q, 3, 1);
+    descend(path, gaps(q), 3, 1);
   }
   converge(path);
   return path;
@@ -427,7 +431,7 @@ TermSearch::Linearised TermSearch::linearise(const FittedPath& path, const Suppo
   }
   use(path);
   const auto e = shooting_.evaluate(l.all, l.theta, path.starts, true);
-  l.sweep = sweep(shooting_, e, l.theta, path.starts, tight(path.noise));
+  l.sweep = sweep(shooting_, e, l.theta, path.starts, gaps(tight(path.noise)));
   l.model.Q = l.sweep.Q;
   l.model.b = l.sweep.gamma + l.sweep.Q * l.theta;
   for (const FieldTerm& t : l.all) l.model.penalty.push_back(penalty(t));
@@ -446,7 +450,7 @@ FittedPath TermSearch::moved(const FittedPath& from, const Linearised& l, const 
   }
   const Matrix ds = state_steps(shooting_, l.sweep, whole - l.theta);
   path.starts = from.starts + ds;
-  if (cost(path, tight(from.noise)) == kInfinity) path.starts = from.starts;
+  if (cost(path, gaps(tight(from.noise))) == kInfinity) path.starts = from.starts;
   return path;
 }
 
@@ -482,7 +486,7 @@ void TermSearch::improve(FittedPath& path, const Support& all) {
     for (std::size_t k = 0; k < std::min<std::size_t>(4, proposals.size()) && !moved_on; ++k) {
       FittedPath other = moved(path, l, proposals[k].set);
       converge(other);
-      while (eliminate(other, tight(other.noise))) converge(other);
+      while (eliminate(other, gaps(tight(other.noise)))) converge(other);
       if (other.score < path.score - 1e-6) {
         path = std::move(other);
         moved_on = true;
@@ -613,17 +617,49 @@ double TermSearch::autocorrelation(const FittedPath& path) const {
   return square > 0 ? product / square : 0;
 }
 
-double TermSearch::free_continuity(FittedPath& path) {
-  path.noise = initial_noise();
-  double q = tight(path.noise);
-  for (; q < 8; q *= 1.5) {
-    use(path);
-    descend(path, q, 10, 0.1);
-    const Vector noise = estimated_noise(path);
-    const double excess = (noise.array() / path.noise.array()).square().mean();
-    if (excess <= 1.04) break;
+LoosePath TermSearch::loosen(const Support& candidates, bool all) {
+  reset_flow();
+  FittedPath path = start(candidates);
+  use(path);
+  Vector gap_sd = likeliest_gaps(path, path.noise);
+  while (!all && eliminate(path, gaps_of_forecasts(path, gap_sd))) gap_sd = likeliest_gaps(path, gap_sd);
+  // Shorter segments, so that what the equations lack has a say within them too; white noise keeps its variance per time.
+  const auto states = shooting_.path(path.support, path.theta, path.starts);
+  const double before = shooting_.segment_time();
+  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, shooting_.segment(0).count / kShorter), shooting_.flow(), options_.threads);
+  gap_sd *= std::sqrt(shooting_.segment_time() / before);
+  path.starts.resize(shooting_.segments(), dimension());
+  for (int j = 0; j < shooting_.segments(); ++j)
+    path.starts.row(j) = states[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
+  use(path);
+  do
+    descend(path, gap_sd, 30, 0.1);
+  while (refine(path));
+  gap_sd = gaps_of_forecasts(path, gap_sd);
+  descend(path, gap_sd, 30, 0.1);
+  rate(path);
+  return {path, {gap_sd, shooting_.segment_time()}};
+}
+
+Vector TermSearch::gaps_of_forecasts(const FittedPath& path, const Vector& gap_sd) const {
+  const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
+  const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
+  return gap_sd * std::sqrt(gaps_needed(shooting_, path.support, path.theta, path.starts, gap_sd, inverse_information(s.Q)));
+}
+
+Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
+  const Vector least = gaps(tight(path.noise));
+  for (int k = 0; k < 60; ++k) {
+    descend(path, gap_sd, 10, 0.1);
+    const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
+    const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
+    const Vector likelier = likelier_gaps(shooting_, e, s, path.starts, gap_sd).cwiseMax(least);
+    // Gaps far below the noise do no more than fall.
+    const bool settled = ((likelier.array() / gap_sd.array() - 1).abs() < 0.02 || likelier.array() < 0.1 * path.noise.array()).all();
+    gap_sd = likelier;
+    if (settled) break;
   }
-  return q;
+  return gap_sd;
 }
 
 double TermSearch::degree_of(const FieldTerm& term) const {

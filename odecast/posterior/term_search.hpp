@@ -20,6 +20,12 @@ struct FittedPath {
   double weighed = kInfinity;  ///< of the average: the weight is exp(-weighed / temper)
 };
 
+/// A path with gaps between its segments.
+struct LoosePath {
+  FittedPath path;
+  Forcing forcing;
+};
+
 /// Q⁻¹, scaled to a unit diagonal on the way.
 Eigen::MatrixXd inverse_information(const Matrix& Q);
 
@@ -81,9 +87,10 @@ class TermSearch {
   double covariance_factor(const FittedPath& path) const;
   /// Correlation of neighbouring residuals of the same variable, over all variables.
   double autocorrelation(const FittedPath& path) const;
-  /// The smallest continuity error at which the path follows the data as closely as the smoother
-  /// does: the part of the motion that the equations do not explain enters at the segments' ends.
-  double free_continuity(FittedPath& path);
+  /// For equations that miss part of the motion: it enters as gaps between segments, and their sd is estimated. From the candidates as `start` has
+  /// them, terms leave (unless `all` are to stay) by what they explain beyond the gaps. The noise is the one given, or the smoother's.
+  /// Segments are shorter from here on.
+  LoosePath loosen(const Support& candidates, bool all);
 
  private:
   /// The quadratic model over all candidates at a path.
@@ -106,10 +113,16 @@ class TermSearch {
   /// by ridge regression, or zero: what shoots best.
   FittedPath start(const Support& support);
   Vector integral_regression(const Support& support, double ridge);
-  double cost(const FittedPath& path, double q);
-  /// Levenberg–Marquardt at fixed q and noise until the cost falls by less than `gain`. Returns
+  /// The sd of gaps of q times the noise.
+  Vector gaps(double q) const { return q * shooting_.noise(); }
+  double cost(const FittedPath& path, const Vector& gap_sd);
+  /// Levenberg–Marquardt at fixed gaps and noise until the cost falls by less than `gain`. Returns
   /// whether every step was accepted.
-  bool descend(FittedPath& path, double q, int most, double gain);
+  bool descend(FittedPath& path, const Vector& gap_sd, int most, double gain);
+  /// The sd of gaps that makes the data most likely, per variable, and the path with them; by iteration from `gap_sd`.
+  Vector likeliest_gaps(FittedPath& path, Vector gap_sd);
+  /// Gaps as large as forecasts within the data need them (gaps_needed).
+  Vector gaps_of_forecasts(const FittedPath& path, const Vector& gap_sd) const;
   /// Noise that was given, or estimated.
   Vector residual_noise(const FittedPath& path) { return known_ ? *known_ : estimated_noise(path); }
   /// Noise from the residuals of the path; the median of their sizes where outliers are about.
@@ -124,7 +137,7 @@ class TermSearch {
   /// One round of elimination: from the normal approximation the term with least z² - penalty goes,
   /// the rest is conditioned on its absence, and so on. Rounds are small because the approximation
   /// is local.
-  bool eliminate(FittedPath& path, double q);
+  bool eliminate(FittedPath& path, const Vector& gap_sd);
   /// Anneal from q = 1 on; terms are eliminated from `eliminate_from` on, or at the end.
   FittedPath anneal(FittedPath path, double from, double eliminate_from);
   Linearised linearise(const FittedPath& path, const Support& all);

@@ -271,11 +271,10 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     fine.converge(path);
   }
   const Support all = fine.candidates(o.degree);
+  if (given.empty()) fine.improve(path, all);
   std::vector<FittedPath> paths = {path};
-  if (given.empty()) {
-    fine.improve(path, all);
-    paths = fine.neighbourhood(path, all);
-  }
+  // What is around equations that are far from the data does not matter.
+  if (given.empty() && noise_ratio(fine, path, p.active) < 1.5) paths = fine.neighbourhood(path, all);
 
   // Equations that miss part of the motion: residuals larger than the noise, and alike at neighbours.
   fit.noise_ratio = noise_ratio(fine, paths.front(), p.active);
@@ -283,19 +282,21 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   fine.use(paths.front());
   fit.misfit =
       fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum());
+  if (fit.misfit) {
+    auto [loose, forcing] = fine.loosen(given.empty() ? all : given, !given.empty());
+    fit.forcing = forcing;
+    fit.continuity = forcing.sd.cwiseQuotient(loose.noise).maxCoeff();
+    paths = {std::move(loose)};
+  }
   double total = 0, least = kInfinity;
   for (const FittedPath& one : paths) least = std::min(least, one.weighed);
   for (FittedPath& one : paths) {
-    if (fit.misfit) {
-      const double q = fine.free_continuity(one);
-      if (&one == &paths.front()) fit.continuity = q;
-    }
-    fine.use(one);
-    const double q = fit.misfit ? fit.continuity : fine.tight(one.noise),
-                 wider = fine.covariance_factor(one);
     const Shooting& s = fine.shooting();
+    fine.use(one);
+    const Vector gap_sd = fit.misfit ? fit.forcing.sd : Vector(fine.tight(one.noise) * s.noise());
+    const double wider = fine.covariance_factor(one);
     const auto e = s.evaluate(one.support, one.theta, one.starts, true);
-    const Sweep done = sweep(s, e, one.theta, one.starts, q);
+    const Sweep done = sweep(s, e, one.theta, one.starts, gap_sd);
     CoefficientSet m;
     m.support = one.support;
     m.theta = one.theta;
@@ -321,14 +322,16 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps", best.support.size(),
                            several(best.support.size()), fit.members.size(), several(fit.members.size()), fit.steps);
   if (best.support.empty())
-    fit.reason = "no term is supported: the rows look like noise. They may be too far apart, or those of a map (--kind map)";
+    fit.reason = fit.noise_ratio > 2 ? "no equation in these variables moves like the rows, which are smooth: one alone cannot oscillate. Give more "
+                                       "variables, or what drives them (--inputs)"
+                                     : "no term is supported: the rows look like noise. They may be too far apart, or those of a map (--kind map)";
   else if (fit.underdetermined)
     fit.reason += fmt::format("; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns, values);
   else if (fit.misfit)
     fit.reason += fmt::format(
-        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours correlated by {:.2f}): intervals of "
-        "the coefficients allow for an error of {:.2g} noise sd per segment, forecasts do not. Try a higher degree, or a network (--layers)",
-        fit.noise_ratio, fit.autocorrelation, fit.continuity);
+        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours correlated by {:.2f}): random forcing "
+        "stands for the rest and widens the bands. Try a higher degree, or a network (--layers)",
+        fit.noise_ratio, fit.autocorrelation);
   return fit;
 }
 

@@ -49,8 +49,8 @@ struct TrajectoryFit {
   /// Residuals of the path over the noise that was given, or the smoother's: well above 1 says that the equations do not fit.
   double noise_ratio = 1;
   double autocorrelation = 0;  ///< of neighbouring residuals, over all variables
-  /// Continuity error per segment over the noise's sd: next to zero unless the equations do not
-  /// fit.
+  /// Where the equations do not fit: the gaps between segments, and the largest of their sd over the noise's.
+  Forcing forcing;
   double continuity = 0;
   bool misfit = false;
   bool underdetermined = false;  ///< more unknowns than half of the values

@@ -851,6 +851,7 @@ TEST_F(CommandsTest, FitsThatAreNotToBeTrusted) {
     EXPECT_EQ(r.code, 1) << joined(words);
     EXPECT_TRUE(contains(r.err, "do not explain all of the motion")) << r.err;
     EXPECT_EQ(Json::parse(read("m.json"))["training"]["status"], "misfit");
+    EXPECT_TRUE(contains(run_well({"forecast", "m.json", "--until", "35", "-o", "f.csv"}).out, "Random forcing"));
   }
   run_well({"simulate", "Henon", "--noise", "0.02", "-o", "henon.csv"});
   const Result nothing = run({"fit", "henon.csv", "-o", "none.json"});

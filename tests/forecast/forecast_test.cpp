@@ -56,6 +56,49 @@ TEST(ForecastTest, MeanAndSdAreThoseOfTheMixture) {
   EXPECT_EQ(f.alive, std::vector<double>(f.times.size(), 1.0));
 }
 
+TEST(ForecastTest, ForcingHasTheVarianceOfItsKicks) {
+  const double sd = 0.3, interval = 0.4;
+  const Model model = forced_model(-1, sd, interval);
+  ForecastOptions o = until(2.3, 0.23);  // at times between kicks, and after several at once
+  o.times = {0.1, 0.5, 0.7, 2.1, 2.3};
+  o.draws = 4000;
+  o.solver.rtol = o.solver.atol = 1e-9;
+  o.samples = 20;
+  const Forecast f = forecast(model, o, ignore_progress);
+  for (std::size_t t = 1; t < f.times.size(); ++t) {
+    double variance = 0;
+    for (int k = 1; k * interval < f.times[t]; ++k) variance += sd * sd * std::exp(-2 * (f.times[t] - k * interval));
+    const auto row = static_cast<Eigen::Index>(t);
+    EXPECT_NEAR(f.mean(row, 0), std::exp(-f.times[t]), 5 * std::sqrt(variance / o.draws) + 1e-7);
+    EXPECT_NEAR(f.sd(row, 0) * f.sd(row, 0), variance, 5 * variance * std::sqrt(2.0 / o.draws) + 1e-14);
+  }
+  o.threads = 2;
+  const Forecast again = forecast(model, o, ignore_progress);
+  EXPECT_EQ(again.mean, f.mean);
+  EXPECT_EQ(again.sd, f.sd);
+  // The same kicks where time is an input that does nothing, which takes trajectories one by one.
+  Model driven = model;
+  driven.inputs = {{"t"}, Vector::Zero(1), Vector::Ones(1), false, true};
+  driven.polynomial->sets[0].support = {{0, 1}};
+  const Forecast alone = forecast(driven, o, ignore_progress);
+  ASSERT_EQ(alone.samples.size(), f.samples.size());
+  for (std::size_t k = 0; k < f.samples.size(); ++k) EXPECT_LT((alone.samples[k] - f.samples[k]).cwiseAbs().maxCoeff(), 1e-7);
+  o.transition_noise = true;
+  EXPECT_THROW(forecast(model, o, ignore_progress), Error);
+}
+
+TEST(ForecastTest, AForcedTrajectoryThatBlowsUpIsCounted) {
+  Model model = forced_model(1, 1e-3, 0.5);
+  ForecastOptions o = until(20, 0.5);
+  o.draws = 10;
+  o.bound_factor = 100;  // e^t leaves it at t = ln 100
+  o.blow_up = BlowUp::until;
+  const Forecast f = forecast(model, o, ignore_progress);
+  EXPECT_EQ(f.discarded, 10);
+  for (const double t : f.blow_up_times) EXPECT_NEAR(t, std::log(100), 0.6);
+  EXPECT_EQ(f.times.back(), 4.5);  // later ones have no trajectories
+}
+
 TEST(ForecastTest, WithoutDropoutTheBandHasNoWidth) {
   const Forecast f = forecast(decaying_model(2, 0),
                               [] {

@@ -38,6 +38,18 @@ TEST(ModelFileTest, EveryNumberSurvivesBitForBit) {
   EXPECT_EQ(model_to_text(back), model_to_text(m));
 }
 
+TEST(ModelFileTest, ForcingIsKeptAndChecked) {
+  Model m = forced_model(-1, 0.25, 0.1);
+  const Model back = model_from_text(model_to_text(m), "m");
+  EXPECT_EQ(back.trajectory->forcing.sd, m.trajectory->forcing.sd);
+  EXPECT_EQ(back.trajectory->forcing.interval, 0.1);
+  EXPECT_NE(model_to_text(m).find("\"odecast_model\": 6"), std::string::npos);
+  m.trajectory->forcing.interval = 0;
+  EXPECT_NE(refusal(model_to_text(m)).find("forcing"), std::string::npos);
+  m.trajectory->forcing = {};
+  EXPECT_NE(model_to_text(m).find("\"odecast_model\": 3"), std::string::npos);
+}
+
 TEST(ModelFileTest, AnyChangedByteIsRefused) {
   const std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -336,7 +336,7 @@ TEST(ShootingTest, SweepSolvesTheDenseNormalEquations) {
     Problem problem(2, 2, {60, 41}, 11);
     const Shooting s = problem.shooting(6);
     const auto e = s.evaluate(problem.support, problem.theta, problem.starts, true);
-    const Sweep done = sweep(s, e, problem.theta, problem.starts, q);
+    const Sweep done = sweep(s, e, problem.theta, problem.starts, q * s.noise());
     const Vector dtheta = theta_step(done, 0);
     const Matrix ds = state_steps(s, done, dtheta);
     const Dense dense(problem, s, q);
@@ -363,7 +363,51 @@ TEST(ShootingTest, SweepSolvesTheDenseNormalEquations) {
     EXPECT_LT((exact - swept).norm(), 1e-6 * exact.norm());
     // Half the gradient with the states eliminated is what the θ-step solves for.
     EXPECT_LT((done.Q * dtheta - done.gamma).norm(), 1e-8 * done.gamma.norm());
+    // The gaps' likelier sd, with the covariance of all unknowns.
+    const Vector gap_sd = q * s.noise();
+    Vector squares = Vector::Zero(2), determined = squares;
+    for (int j = 0; j < s.segments(); ++j) {
+      if (s.segment(j).last) continue;
+      for (int i = 0; i < 2; ++i) {
+        Vector gap = Vector::Zero(N.cols());
+        gap.head(p) = e.flow.row(j * 2 + i).tail(p).transpose();
+        gap.segment(p + j * 2, 2) = e.flow.row(j * 2 + i).head(2).transpose();
+        gap[p + (j + 1) * 2 + i] = -1;
+        squares[i] += std::pow(e.ends(j, i) - problem.starts(j + 1, i), 2);
+        determined[i] += 1 - gap.dot(covariance * gap) / (gap_sd[i] * gap_sd[i]);
+      }
+    }
+    const Vector likelier = likelier_gaps(s, e, done, problem.starts, gap_sd);
+    for (int i = 0; i < 2; ++i) EXPECT_NEAR(likelier[i], std::sqrt(squares[i] / determined[i]), 1e-5 * likelier[i]) << q;
   }
+}
+
+TEST(ShootingTest, GapsOfTheSizeThatForecastsNeed) {
+  // u' = -u in 2000 segments, kicked at their ends; coefficient known.
+  const auto basis = std::make_shared<MonomialBasis>(1, 1);
+  const Support support = {{0, 1}};
+  const Vector theta = Vector::Constant(1, -1), gap_sd = Vector::Constant(1, 0.1);
+  ObservedRun run{{}, Matrix::Zero(2001, 1), Matrix::Ones(2001, 1)};
+  for (int k = 0; k <= 2000; ++k) run.times.push_back(0.1 * k);
+  const Shooting s({run}, basis, 1, {FlowMethod::rk8, 0.1, 1});
+  ASSERT_GE(s.segments(), 2000);
+  const auto needed = [&](double size, double correlation) {
+    Stream stream(1, Purpose::initial_state, 0);
+    Matrix starts = Matrix::Zero(s.segments(), 1);
+    double kick = 0;
+    for (int j = 0; j + 1 < s.segments(); ++j) {
+      kick = correlation * kick + std::sqrt(1 - correlation * correlation) * stream.normal();
+      starts(j + 1, 0) = std::exp(-0.1) * starts(j, 0) + size * kick;
+    }
+    return gaps_needed(s, support, theta, starts, gap_sd, Matrix::Zero(1, 1));
+  };
+  // Independent kicks twice as large: 4, up to the error of a quantile of 200 independent forecasts (.2 of it).
+  EXPECT_NEAR(needed(0.2, 0), 4, 0.8);
+  EXPECT_NEAR(needed(0.4, 0) / needed(0.2, 0), 4, 1e-9);
+  EXPECT_EQ(needed(0.01, 0), 1);
+  // Alike over ten segments: forecasts over many see (1 + ρ) / (1 - ρ) = 19 times the variance, over few less.
+  EXPECT_GT(needed(0.1, 0.9), 4);
+  EXPECT_LT(needed(0.1, 0.9), 25);
 }
 
 TEST(ShootingTest, ContinuityLimits) {
@@ -371,7 +415,7 @@ TEST(ShootingTest, ContinuityLimits) {
   const Shooting s = problem.shooting(8);
   const auto e = s.evaluate(problem.support, problem.theta, problem.starts, true);
   // q → ∞: segments know nothing of each other; Q is the sum of their own Schur complements.
-  const Sweep loose = sweep(s, e, problem.theta, problem.starts, 1e8);
+  const Sweep loose = sweep(s, e, problem.theta, problem.starts, 1e8 * s.noise());
   Eigen::MatrixXd Q = e.theta_theta;
   for (int j = 0; j < s.segments(); ++j) {
     const Eigen::MatrixXd Hss = e.state_rows.block(2 * j, 0, 2, 2);
@@ -385,11 +429,11 @@ TEST(ShootingTest, ContinuityLimits) {
   for (int j = 0; j + 1 < s.segments(); ++j)
     chain.row(j + 1) = s.evaluate(problem.support, problem.theta, chain, false).ends.row(j);
   const auto on = s.evaluate(problem.support, problem.theta, chain, true);
-  const Sweep tight = sweep(s, on, problem.theta, chain, 1e-7);
+  const Sweep tight = sweep(s, on, problem.theta, chain, 1e-7 * s.noise());
   Shooting whole(problem.runs, problem.basis, 40, {});
   whole.set_noise(s.noise());
   const auto one = whole.evaluate(problem.support, problem.theta, chain.topRows(1), true);
-  const Sweep shot = sweep(whole, one, problem.theta, chain.topRows(1), 1.0);
+  const Sweep shot = sweep(whole, one, problem.theta, chain.topRows(1), 1.0 * whole.noise());
   EXPECT_LT((tight.Q - shot.Q).norm(), 1e-6 * shot.Q.norm());
   EXPECT_LT((tight.gamma - shot.gamma).norm(), 1e-6 * shot.gamma.norm());
 }

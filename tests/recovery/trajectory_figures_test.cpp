@@ -226,5 +226,64 @@ TEST(TrajectoryFiguresTest, UnevenTimesMissingValuesAndOutliers) {
   EXPECT_LE(median(rough), 2.5 * median(plain));
 }
 
+/// Share of the truth inside the 95 % band, over all variables, all leads up to `leads` rows and 40 starts spread over the rows after the first
+/// `learnt`.
+double coverage_after(const Model& model, const Dataset& truth, long learnt, long leads) {
+  const Trajectory& t = truth.trajectories[0];
+  double inside = 0, all = 0;
+  for (int k = 0; k < 40; ++k) {
+    const long at = learnt + k * (t.rows() - learnt - leads) / 40;
+    ForecastOptions o;
+    o.init = t.states.row(at).transpose();
+    o.from = t.times[static_cast<std::size_t>(at)];
+    o.times.assign(t.times.begin() + at + 1, t.times.begin() + at + 1 + leads);
+    o.draws = 200;
+    o.bands = Bands::sd;
+    o.seed = static_cast<std::uint64_t>(k) + 1;
+    const Forecast f = forecast(model, o, ignore_progress);
+    for (long row = 1; row < f.mean.rows(); ++row)
+      for (long i = 0; i < f.mean.cols(); ++i, ++all)
+        inside += f.lower(row, i) <= t.states(at + row, i) && t.states(at + row, i) <= f.upper(row, i);
+  }
+  return inside / all;
+}
+
+// Systems whose equations are not among the candidates: the forcing that stands for the rest makes bands hold about their level.
+TEST(TrajectoryFiguresTest, BandsOfAMisfitHold) {
+  struct Case {
+    const char *name, *what;
+    int degree;
+    double step;
+    long leads;
+    std::vector<int> variables;  ///< that are observed
+  };
+  for (const Case& c : {Case{"VanDerPol", "a cubic as a line", 1, 0.05, 200, {0, 1}},
+                        Case{"Pendulum", "a sine as a line", 1, 0.05, 200, {0, 1}},
+                        Case{"Lorenz", "z not observed", 2, 0.01, 200, {0, 1}}}) {
+    const System system = find_system(c.name);
+    const Dataset whole = orbit(c.name, system.start, regular_times(0, 2500 * c.step, c.step));
+    Dataset seen = whole;
+    seen.variables.clear();
+    seen.trajectories[0].states.resize(whole.trajectories[0].states.rows(), static_cast<long>(c.variables.size()));
+    for (std::size_t i = 0; i < c.variables.size(); ++i) {
+      seen.variables.push_back(whole.variables[static_cast<std::size_t>(c.variables[i])]);
+      seen.trajectories[0].states.col(static_cast<long>(i)) = whole.trajectories[0].states.col(c.variables[i]);
+    }
+    const Dataset early = first_rows(seen, 1000);
+    double sum = 0, bare = 0;
+    const int draws = 3;
+    for (int seed = 1; seed <= draws; ++seed) {
+      Model model = learn(noisy(early, noise_level(early, 0.02, NoiseOf::sd), static_cast<std::uint64_t>(seed)), c.degree);
+      ASSERT_TRUE(model.trajectory->misfit) << c.name;
+      sum += coverage_after(model, seen, 1000, c.leads) / draws;
+      model.trajectory->forcing = {};
+      bare += coverage_after(model, seen, 1000, c.leads) / draws;
+    }
+    std::printf("%s, %s: 95 %% bands hold %.3f, without forcing %.3f\n", c.name, c.what, sum, bare);
+    EXPECT_GT(sum, 0.88) << c.name;
+    EXPECT_LT(bare, 0.7) << c.name;
+  }
+}
+
 }  // namespace
 }  // namespace odecast

@@ -45,4 +45,13 @@ inline Model exploding_model(double dropout, int units = 1, double a = 1) {
   return m;
 }
 
+/// du/dt = a u in one variable, known exactly, with kicks of that sd at the end of every interval.
+inline Model forced_model(double a, double sd, double interval) {
+  Model m = make_model(decaying_model(1, 0).network);
+  m.network = {};
+  m.trajectory = {2, 0.5, 3, true, {Vector::Constant(1, sd), interval}};
+  m.polynomial = {1, {{{{0, 1}}, Vector::Constant(1, a), Matrix::Zero(1, 1)}}};
+  return m;
+}
+
 }  // namespace odecast
