@@ -12,7 +12,6 @@
 namespace odecast::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 
 Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 

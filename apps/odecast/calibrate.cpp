@@ -21,7 +21,7 @@ int run_calibrate(const Arguments& a) {
   const Evaluation all = evaluate(model, truth, options, observer);
   model.calibration = conformal(all);
   save_model(model, output);
-  nlohmann::ordered_json result = calibration_json(all, *model.calibration);
+  Json result = calibration_json(all, *model.calibration);
   if (a.json()) {
     result["output"] = output;
     fmt::print("{}\n", result.dump(2));
@@ -46,8 +46,7 @@ std::string calibration_text(const CalibrationPart& part) {
   return text;
 }
 
-nlohmann::ordered_json calibration_json(const CalibrationPart& part) {
-  using Json = nlohmann::ordered_json;
+Json calibration_json(const CalibrationPart& part) {
   const double c = normal_quantile((1 + part.level) / 2);
   return {{"starts", part.starts},
           {"level", part.level},
@@ -57,8 +56,8 @@ nlohmann::ordered_json calibration_json(const CalibrationPart& part) {
           {"largest_factor", part.factors.maxCoeff() / c}};
 }
 
-nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& part) {
-  nlohmann::ordered_json j = calibration_json(part);
+Json calibration_json(const Evaluation& evaluation, const CalibrationPart& part) {
+  Json j = calibration_json(part);
   j["coverage_before_se"] = evaluation.model.coverage.standard_error;
   return j;
 }

@@ -15,6 +15,8 @@
 
 namespace odecast::cli {
 
+using Json = nlohmann::ordered_json;
+
 /// The exit codes of every command (DESIGN §5).
 enum Exit { kDone = 0, kNotTrusted = 1, kUsage = 2, kBadData = 3, kFileFailure = 4 };
 
@@ -42,7 +44,7 @@ Command tune_command();
 FitOptions fit_options(const Arguments& arguments);
 /// The columns to read; an input that is the time column is left to the fit.
 ReadOptions fit_columns(const Arguments& arguments);
-nlohmann::ordered_json fit_json(const Fit& fit);
+Json fit_json(const Fit& fit);
 /// Why the exit code is not 0.
 std::string fit_complaint(const FitSummary& summary);
 
@@ -54,12 +56,12 @@ std::optional<Vector> noise_of_observations(const Arguments& arguments, const Mo
 std::vector<double> even_times(const Arguments& arguments, const Model& model, const ForecastOptions& options);
 /// The largest Lyapunov exponent by --lyapunov or --system, where it is known and positive.
 std::optional<double> exponent(const Arguments& arguments);
-nlohmann::ordered_json forecast_json(const Forecast& forecast, const ForecastOptions& options);
+Json forecast_json(const Forecast& forecast, const ForecastOptions& options);
 
 ScoreOptions score_options(const Arguments& arguments);
-nlohmann::ordered_json score_json(const Scores& scores);
+Json score_json(const Scores& scores);
 
-nlohmann::ordered_json equations_json(const Model& model);
+Json equations_json(const Model& model);
 
 /// A known system, integrated; its noise added. The certified end is in the data.
 struct Simulation {
@@ -110,13 +112,13 @@ EvaluateOptions evaluate_options(const Arguments& arguments, const Model& model)
 std::vector<Option> evaluate_option_list();
 /// The file with the model's variables and inputs.
 Dataset read_truth(const Arguments& arguments, const Model& model, const std::string& path);
-nlohmann::ordered_json evaluation_json(const Evaluation& evaluation, const EvaluateOptions& options);
+Json evaluation_json(const Evaluation& evaluation, const EvaluateOptions& options);
 /// Coverage before and, judged on the other half of the starts, after; by how much bands become wider.
 /// How much the bands change, and what halves of the starts say of that.
 std::string calibration_text(const CalibrationPart& calibration);
-nlohmann::ordered_json calibration_json(const CalibrationPart& calibration);
+Json calibration_json(const CalibrationPart& calibration);
 /// With the standard error over the starts.
-nlohmann::ordered_json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration);
+Json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration);
 std::string evaluation_text(const Evaluation& evaluation, const EvaluateOptions& options);
 
 Vector to_vector(const std::vector<double>& values);

@@ -32,7 +32,7 @@ int run(const Arguments& a) {
   write_file(folder / "cells.csv", comparison_csv(result));
   write_file(folder / "table.md", table);
   if (a.json())
-    fmt::print("{}\n", nlohmann::ordered_json{{"folder", folder.string()}, {"cells", result.cells.size()},
+    fmt::print("{}\n", Json{{"folder", folder.string()}, {"cells", result.cells.size()},
                                               {"units", result.units}, {"units_found", result.found}}
                            .dump(2));
   else

@@ -9,8 +9,7 @@
 
 namespace odecast::cli {
 
-nlohmann::ordered_json equations_json(const Model& model) {
-  using Json = nlohmann::ordered_json;
+Json equations_json(const Model& model) {
   Json list = Json::array();
   for (const Equation& e : equations(model)) {
     Json terms = Json::array();

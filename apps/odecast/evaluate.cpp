@@ -12,7 +12,6 @@
 namespace odecast::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 
 Json to_json(const Mean& m) { return {{"value", m.value}, {"standard_error", m.standard_error}}; }
 

@@ -155,12 +155,12 @@ ReadOptions fit_columns(const Arguments& a) {
   return read;
 }
 
-nlohmann::ordered_json fit_json(const Fit& fit) {
+Json fit_json(const Fit& fit) {
   const auto& record = fit.model.training;
-  nlohmann::ordered_json j = {
+  Json j = {
       {"status", record.status},
       {"reason", record.reason},
-      {"objective", record.objective ? nlohmann::ordered_json(*record.objective) : nullptr},
+      {"objective", record.objective ? Json(*record.objective) : nullptr},
       {"rows", record.rows},
       {"trajectories", record.trajectories},
       {"variables", fit.model.variables},
@@ -170,7 +170,7 @@ nlohmann::ordered_json fit_json(const Fit& fit) {
       {"seconds", fit.summary.seconds},
       {"seed", record.seed}};
   if (!fit.summary.minima.empty()) {
-    j["minima"] = nlohmann::ordered_json::array();
+    j["minima"] = Json::array();
     for (const auto& m : fit.summary.minima)
       j["minima"].push_back({{"objective", m.objective}, {"starts", m.count}});
     j["seeds"] = fit.summary.seeds;
@@ -251,7 +251,7 @@ int run_fit(const Arguments& a) {
 
   const auto& record = result.model.training;
   if (a.json()) {
-    nlohmann::ordered_json j = fit_json(result);
+    Json j = fit_json(result);
     if (good) j["output"] = output;
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));

@@ -110,8 +110,8 @@ std::vector<double> even_times(const Arguments& a, const Model& model, const For
                        a.given("--step") ? a.number("--step") : model.step);
 }
 
-nlohmann::ordered_json forecast_json(const Forecast& f, const ForecastOptions& options) {
-  nlohmann::ordered_json first;
+Json forecast_json(const Forecast& f, const ForecastOptions& options) {
+  Json first;
   if (!f.blow_up_times.empty()) first = *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
   return {{"status", f.status == ForecastStatus::complete ? "complete" : "too_few"},
           {"reason", f.reason},
@@ -185,7 +185,7 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   const bool usable = one.times.size() > 1;
   if (usable) write_observations(output, {model.variables, {{"", one.times, one.states}}});
   if (a.json())
-    fmt::print("{}\n", nlohmann::ordered_json{{"status", status_name(one.status)},
+    fmt::print("{}\n", Json{{"status", status_name(one.status)},
                                               {"field", a.text("--field")},
                                               {"rows", one.times.size()},
                                               {"reached", one.reached},
@@ -243,7 +243,7 @@ int run_forecast(const Arguments& a) {
       f.blow_up_times.empty() ? 0
                               : *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
   if (a.json()) {
-    nlohmann::ordered_json j = forecast_json(f, options);
+    Json j = forecast_json(f, options);
     if (usable) j["output"] = output;
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));

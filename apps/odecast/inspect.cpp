@@ -52,7 +52,7 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
   return lines;
 }
 
-nlohmann::ordered_json number(double x) { return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr; }
+Json number(double x) { return std::isfinite(x) ? Json(x) : nullptr; }
 
 int run(const Arguments& a) {
   const ObservationSource source = source_of_files(a.paths(0), reading(a));
@@ -64,7 +64,6 @@ int run(const Arguments& a) {
   const std::size_t trajectories = d.trajectory_rows.size();
   const auto steps = plan(source, d);
   if (a.json()) {
-    using Json = nlohmann::ordered_json;
     Json j = {{"source", source.name}, {"format", table.format}};
     if (table.format == "csv")
       j["dialect"] = {{"separator", std::string(1, table.dialect.separator)},

@@ -69,7 +69,7 @@ int run(const Arguments& a) {
                  "Give one value per variable, separated by commas."});
 
   const Observer observer = progress(a);
-  nlohmann::ordered_json json{{"of", name}};
+  Json json{{"of", name}};
   LyapunovSpectrum s;
   if (is_model) {  // follow it in the model's units
     const double unit = unit_of_time(*model);

@@ -28,7 +28,7 @@ int run(const Arguments& a) {
   if (a.given("--system")) content.lyapunov = find_system(a.text("--system")).lyapunov;
   write_file(output, forecast_figure(forecast, content));
   say(a, "Figure written to " + output);
-  if (a.json()) fmt::print("{}\n", nlohmann::ordered_json{{"output", output}}.dump(2));
+  if (a.json()) fmt::print("{}\n", Json{{"output", output}}.dump(2));
   return kDone;
 }
 

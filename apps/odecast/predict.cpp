@@ -35,13 +35,13 @@ int run(const Arguments& a) {
   const Vector sd = model.rate().cwiseProduct(m.sd());
   const double c = normal_quantile((1 + level) / 2);
   if (a.json()) {
-    nlohmann::ordered_json j;
+    Json j;
     for (Eigen::Index i = 0; i < mean.size(); ++i)
       j[model.variables[static_cast<std::size_t>(i)]] = {{"mean", mean[i]},
                                                          {"sd", sd[i]},
                                                          {"lower", mean[i] - c * sd[i]},
                                                          {"upper", mean[i] + c * sd[i]}};
-    fmt::print("{}\n", nlohmann::ordered_json{{model.kind == ModelKind::map ? "next" : "derivative", j},
+    fmt::print("{}\n", Json{{model.kind == ModelKind::map ? "next" : "derivative", j},
                                               {"level", level}}.dump(2));
     return kDone;
   }

@@ -25,7 +25,7 @@ int run(const Arguments& a) {
   std::map<std::string, int> verdicts;
   for (const Claim& c : result.claims) ++verdicts[c.verdict()];
   if (a.json()) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"folder", folder},
+    fmt::print("{}\n", Json{{"folder", folder},
                                               {"claims", result.claims.size()},
                                               {"verdicts", verdicts},
                                               {"units", result.units},

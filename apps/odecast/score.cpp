@@ -10,8 +10,8 @@
 namespace odecast::cli {
 namespace {
 
-nlohmann::ordered_json row_json(const Scores& s, const ScoreRow& row) {
-  nlohmann::ordered_json j;
+Json row_json(const Scores& s, const ScoreRow& row) {
+  Json j;
   for (std::size_t i = 0; i < s.variables.size(); ++i) j[s.variables[i]] = row.variables[i];
   j["all"] = row.all;
   return j;
@@ -57,8 +57,7 @@ ScoreOptions score_options(const Arguments& a) {
   return options;
 }
 
-nlohmann::ordered_json score_json(const Scores& s) {
-  using Json = nlohmann::ordered_json;
+Json score_json(const Scores& s) {
   return Json{{"coverage", row_json(s, s.coverage)},
               {"width", row_json(s, s.width)},
               {"crps", row_json(s, s.crps)},

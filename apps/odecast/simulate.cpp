@@ -133,14 +133,14 @@ int run_simulate(const Arguments& a) {
 
   if (a.json()) {
     const System system = system_of(a);
-    nlohmann::ordered_json j = {
+    Json j = {
         {"system", system.name},
         {"variables", system.variables},
         {"rows", data.rows()},
         {"until", data.trajectories[0].times.back()},
         {"certified_until", made.certified_until},
         {"noise_sd", std::vector<double>(made.noise.begin(), made.noise.end())},
-        {"lyapunov", system.lyapunov ? nlohmann::ordered_json(*system.lyapunov) : nullptr}};
+        {"lyapunov", system.lyapunov ? Json(*system.lyapunov) : nullptr}};
     if (!output.empty()) j["output"] = output;
     fmt::print("{}\n", j.dump(2));
   } else if (!output.empty()) {

@@ -20,7 +20,7 @@ int run_split(const Arguments& a) {
   write_observations(test, parts.test);
   say_reading(a, table);
   if (a.json())
-    fmt::print("{}\n", nlohmann::ordered_json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
+    fmt::print("{}\n", Json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
                                               {"test", {{"file", test}, {"rows", parts.test.rows()}}}}
                            .dump(2));
   else

@@ -10,7 +10,6 @@
 namespace odecast::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 
 Json to_json(const System& s) {
   Json parameters = Json::object();

@@ -130,9 +130,9 @@ int run(const Arguments& a) {
     if (a.given(option)) command += fmt::format(" {} {}", option, a.text(option));
   command += " -o " + model;
   if (a.json()) {
-    auto rows = nlohmann::ordered_json::array();
+    auto rows = Json::array();
     for (const TuneRow& r : result.rows) {
-      nlohmann::ordered_json row{{"settings", all[r.candidate].words}};
+      Json row{{"settings", all[r.candidate].words}};
       if (!r.fitted)
         row["failed"] = true;
       else
@@ -141,7 +141,7 @@ int run(const Arguments& a) {
                     {"crps", std::vector<double>(r.crps.begin(), r.crps.end())}, {"without_forecast", r.failed}});
       rows.push_back(std::move(row));
     }
-    fmt::print("{}\n", nlohmann::ordered_json{{"rows", rows}, {"climatology", result.climatology}, {"horizon", result.horizon},
+    fmt::print("{}\n", Json{{"rows", rows}, {"climatology", result.climatology}, {"horizon", result.horizon},
                                               {"starts", result.starts}, {"seed", o.seed}, {"units", result.units},
                                               {"units_found", result.found}, {"command", command}, {"output", folder.string()}}
                            .dump(2));

@@ -13,15 +13,16 @@
 #include "odecast/training/selection.hpp"
 
 namespace odecast {
-namespace {
 
 /// Rows [first, last) of one segment.
-struct Range {
+struct WeakRange {
   Eigen::Index first, last;
 };
 
-std::vector<Range> ranges(const WeakRows& rows) {
-  std::vector<Range> all;
+namespace {
+
+std::vector<WeakRange> ranges(const WeakRows& rows) {
+  std::vector<WeakRange> all;
   for (Eigen::Index k = 0; k < rows.rows(); ++k) {
     const auto segment = rows.functionals[static_cast<std::size_t>(k)].segment;
     if (all.empty() ||
@@ -70,7 +71,7 @@ void factor_into(BandedCholesky& root, const BandedCholesky& covariance) {
 /// Calls visit(k, l, first, last) for the pairs l <= k of a range that share observations, with the first of them and one past
 /// the last. Firsts and lasts never decrease along the rows, so that those which meet row k follow each other.
 template <class Visit>
-void for_each_pair(const WeakRows& rows, const Range& range, Visit visit) {
+void for_each_pair(const WeakRows& rows, const WeakRange& range, Visit visit) {
   for (Eigen::Index k = range.first; k < range.last; ++k)
     for (Eigen::Index l = k; l >= range.first; --l) {
       const auto &a = rows.functionals[static_cast<std::size_t>(k)],
@@ -81,14 +82,14 @@ void for_each_pair(const WeakRows& rows, const Range& range, Visit visit) {
     }
 }
 
-Eigen::Index overlap(const WeakRows& rows, const Range& range) {
+Eigen::Index overlap(const WeakRows& rows, const WeakRange& range) {
   Eigen::Index most = 0;
   for_each_pair(rows, range, [&](Eigen::Index k, Eigen::Index l, int, int) { most = std::max(most, k - l); });
   return most;
 }
 
 /// The covariance of all equations of a segment: entry (k n + o, l n + p).
-void joint_covariance(const WeakRows& rows, const Range& range, const Matrix& J, Matrix& terms, BandedCholesky& C) {
+void joint_covariance(const WeakRows& rows, const WeakRange& range, const Matrix& J, Matrix& terms, BandedCholesky& C) {
   const int n = rows.dimension(), square = n * n;
   const Vector S = rows.noise.cwiseAbs2();
   C.clear();
@@ -131,7 +132,7 @@ void joint_covariance(const WeakRows& rows, const Range& range, const Matrix& J,
 }
 
 /// The mean over equations of the same, each in units of its own σ².
-BandedCholesky mean_covariance(const WeakRows& rows, const Range& range, const Matrix& J) {
+BandedCholesky mean_covariance(const WeakRows& rows, const WeakRange& range, const Matrix& J) {
   const int n = rows.dimension();
   const Vector S = rows.noise.cwiseAbs2();
   BandedCholesky C(range.last - range.first, overlap(rows, range));
@@ -172,7 +173,7 @@ void fold(Eigen::MatrixXd& triangle, const Matrix& below, Eigen::MatrixXd& stack
 }  // namespace
 
 struct WeakLinearisation::Part {
-  Range range;
+  WeakRange range;
   std::size_t segment;
   Matrix features, targets;          // rows × monomials, rows × equations
   Matrix J;                          // empty: 0
@@ -186,7 +187,7 @@ WeakLinearisation::WeakLinearisation(const WeakRows& rows, const MonomialBasis& 
                                      const WeakPath& path)
     : rows_(rows), basis_(basis) {
   const int n = rows.dimension();
-  for (const Range& range : ranges(rows)) {
+  for (const WeakRange& range : ranges(rows)) {
     const BandedCholesky empty((range.last - range.first) * n, overlap(rows, range) * n + n - 1);
     parts_.push_back({range, rows.functionals[static_cast<std::size_t>(range.first)].segment, {}, {}, {}, empty, empty, {}, {}});
   }
@@ -197,7 +198,7 @@ void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path
   const int n = rows_.dimension(), F = basis_.size();
   const bool observed = path.states.empty();
   for (Part& part : parts_) {
-    const Range& range = part.range;
+    const WeakRange& range = part.range;
     const Matrix& y = rows_.states[part.segment];
     const Eigen::Index count = range.last - range.first;
     const Matrix& u = observed ? y : path.states[part.segment];
@@ -459,7 +460,7 @@ WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, c
 
 RowFactor weak_factor(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients) {
   RowFactor factor(basis.variables(), basis.degree(), rows.dimension());
-  for (const Range& range : ranges(rows)) {
+  for (const WeakRange& range : ranges(rows)) {
     const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
     Matrix J;
     jacobians(basis, rows.states[segment], rows.noise, coefficients, J);
