@@ -1,0 +1,120 @@
+#include <regex>
+#include <set>
+
+#include "cli/commands.hpp"
+
+namespace odecast::cli_test {
+namespace {
+
+/// What a help text says about one option.
+std::string option_help(const std::string& help, const std::string& option) {
+  std::string found;
+  bool inside = false;
+  for (const auto& line : split(help, '\n')) {
+    if (line.starts_with("  -"))
+      inside = contains(line + " ", " " + option + " ");
+    if (inside) found += line + "\n";
+  }
+  return found;
+}
+
+struct Helped {
+  std::string command;
+  std::vector<std::pair<std::string, std::string>> defaults;  // option and its default
+  Words without;                                              // options that have none
+};
+
+/// Every verb that reads data has these.
+const std::vector<std::pair<std::string, std::string>> kReadingDefaults = {
+    {"--header", "sniff"}, {"--separator", "sniff"}, {"--decimal", "sniff"}, {"--missing", "error"}, {"--duplicates", "error"}};
+const Words kReadingWithout = {"--time", "--id", "--sort", "--sample-step"};
+const std::set<std::string> kReaders = {"attractor", "evaluate", "calibrate", "fit", "forecast", "score", "plot", "split", "inspect"};
+
+const std::vector<Helped> kHelp = {
+    {"simulate",
+     {{"--noise", "0"}, {"--noise-of", "sd"}, {"--seed", "1"}},
+     {"--init", "--until", "--step", "--set", "--size", "--output"}},
+    {"fit",
+     {{"--posterior", "auto"}, {"--replicates", "100"}, {"--members", "10"}, {"--kind", "flow"}, {"--between", "linear"}, {"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
+      {"--derivative", "forward"}, {"--terms", "all"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
+      {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
+      {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
+      {"--mask-per", "row"}, {"--holdout", "0.2"}, {"--seed", "1"}, {"--threads", "all"}, {"--output", "model.json"}},
+     {"--robust", "--rescale", "--calibrate", "--layers", "--noise", "--gap", "--variables", "--inputs", "--report", "--title"}},
+    {"forecast",
+     {{"--draws", "1000"}, {"--masks", "sampled"}, {"--level", "0.95"}, {"--bands", "both"}, {"--blow-up", "discard"},
+      {"--field", "draws"}, {"--mask-change", "never"}, {"--method", "rk45"}, {"--rtol", "0.001"},
+      {"--atol", "1e-06"}, {"--bound", "1000000"}, {"--attempts", "20"}, {"--max-steps", "100000"},
+      {"--seed", "1"}, {"--threads", "all"}, {"--output", "forecast.csv"}},
+     {"--init", "--init-sd", "--from", "--until", "--step", "--at", "--trajectory",
+      "--transition-noise", "--fixed-step", "--drive", "--observations", "--noise", "--raw", "--report", "--truth", "--lyapunov", "--system", "--title"}},
+    {"score",
+     {{"--band", "sd"}, {"--threshold", "0.4"}},
+     {"--lyapunov", "--system", "--trajectory", "--variables", "--inputs"}},
+    {"equations", {{"--format", "text"}}, {"--all"}},
+    {"predict", {{"--level", "0.95"}, {"--seed", "1"}}, {"--at", "--draws"}},
+    {"plot",
+     {{"--band", "sd"}, {"--output", "forecast.svg"}},
+     {"--truth", "--trajectory", "--variables", "--inputs", "--system", "--title"}},
+    {"split",
+     {{"--holdout", "0.2"}, {"--train", "train.csv"}, {"--test", "test.csv"}},
+     {"--variables", "--inputs"}},
+    {"inspect", {}, {"--variables", "--inputs"}},
+    {"attractor",
+     {{"--draws", "10"}, {"--pieces", "10"}, {"--bins", "auto"}, {"--smoothing", "20"}, {"--seed", "1"}, {"--threads", "all"}},
+     {"--noise"}},
+    {"evaluate",
+     {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
+      {"--threads", "all"}},
+     {"--observations", "--noise", "--lyapunov", "--system"}},
+    {"calibrate",
+     {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
+      {"--threads", "all"}},
+     {"--observations", "--noise", "--lyapunov", "--system", "--output"}},
+    {"systems", {}, {}}};
+
+TEST_F(CommandsTest, HelpTellsEveryDefault) {
+  for (const Helped& h : kHelp) {
+    SCOPED_TRACE(h.command);
+    const Result result = run_well({h.command, "--help"});
+    EXPECT_EQ(result.err, "");
+    EXPECT_TRUE(contains(result.out, "Usage: odecast " + h.command));
+    EXPECT_TRUE(contains(result.out, "Example:\n  odecast " + h.command));
+    auto defaults = h.defaults;
+    if (kReaders.contains(h.command)) defaults.insert(defaults.end(), kReadingDefaults.begin(), kReadingDefaults.end());
+    for (const auto& [option, value] : defaults)
+      EXPECT_TRUE(contains(option_help(result.out, option), "[default: " + value + "]"))
+          << option << "\n" << option_help(result.out, option);
+    Words without = h.without;
+    without.insert(without.end(), {"--json", "--quiet", "--help"});
+    if (kReaders.contains(h.command)) without.insert(without.end(), kReadingWithout.begin(), kReadingWithout.end());
+    for (const auto& option : without) {
+      EXPECT_NE(option_help(result.out, option), "") << option;
+      EXPECT_FALSE(contains(option_help(result.out, option), "[default:")) << option;
+    }
+    // Every option the help lists is one of those above.
+    std::size_t listed = 0;
+    for (const auto& line : split(result.out, '\n')) listed += line.starts_with("  -");
+    EXPECT_EQ(listed, defaults.size() + without.size());
+    EXPECT_EQ(run_well({h.command, "-h"}).out, result.out);
+    EXPECT_EQ(run_well({h.command, "too", "many", "--nonsense", "--help"}).out, result.out);
+  }
+}
+
+TEST_F(CommandsTest, OverviewListsEveryCommand) {
+  const Result result = run_well({"--help"});
+  EXPECT_TRUE(contains(result.out, "Usage: odecast COMMAND"));
+  for (const Helped& h : kHelp) EXPECT_TRUE(contains(result.out, "\n  " + h.command + " "));
+  EXPECT_EQ(run_well({"help"}).out, result.out);
+  EXPECT_EQ(run({}).code, 2) << "no command is wrong usage";
+}
+
+TEST_F(CommandsTest, Version) {
+  const Result result = run_well({"--version"});
+  EXPECT_TRUE(std::regex_match(result.out, std::regex("odecast [0-9]+\\.[0-9]+\\.[0-9]+\n")))
+      << result.out;
+  EXPECT_EQ(result.err, "");
+}
+
+}  // namespace
+}  // namespace odecast::cli_test

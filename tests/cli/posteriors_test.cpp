@@ -1,0 +1,227 @@
+#include "cli/commands.hpp"
+
+namespace odecast::cli_test {
+namespace {
+
+TEST_F(CommandsTest, RegressionAndBootstrapFromFitToForecast) {
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "20", "--step", "0.02", "--noise", "0.02", "-o", "noisy.csv"});
+  const Json fit = json_of({"fit", "noisy.csv", "--posterior", "regression", "--degree", "auto", "--report", "page.html", "-o", "model.json"});
+  EXPECT_EQ(fit["status"], "posterior");
+  EXPECT_EQ(fit["derivative"], "weak");
+  EXPECT_EQ(fit["terms"], 5);
+  EXPECT_TRUE(fit["log_evidence"].is_number());
+  ASSERT_GE(fit["degrees"].size(), 2u);
+  EXPECT_GT(fit["degrees"][1]["log_evidence"].get<double>(), fit["degrees"][0]["log_evidence"].get<double>());
+  expect_keys(fit["degrees"][0], {"degree", "terms", "log_evidence", "log_prior"});
+  EXPECT_TRUE(contains(read("page.html"), "dx/dt"));
+  const Result said = run_well({"fit", "noisy.csv", "--posterior", "regression", "--degree", "auto", "-o", "model.json"});
+  EXPECT_TRUE(contains(said.out + said.err, "log evidence")) << said.out << said.err;
+  const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
+  ASSERT_EQ(equations[0]["terms"].size(), 1u);
+  EXPECT_NEAR(equations[0]["terms"][0]["mean"].get<double>(), 1, 5 * equations[0]["terms"][0]["sd"].get<double>());
+  // A forecast that continues the data starts in doubt; one from a given start does not.
+  run_well({"forecast", "model.json", "--until", "21", "--draws", "100", "-o", "ahead.csv"});
+  EXPECT_GT(number(csv_column(read("ahead.csv"), "x_sd").front()), 0);
+
+  const Json blocks = json_of({"fit", "noisy.csv", "--posterior", "bootstrap", "--replicates", "30", "-o", "blocks.json"});
+  EXPECT_EQ(blocks["status"], "posterior");
+  // All 30 can be enumerated from a known start.
+  const Json all = json_of({"forecast", "blocks.json", "--init=-1,-1,-1", "--until", "2", "--masks", "enumerated", "-o", "all.csv"});
+  EXPECT_EQ(all["draws"], 30);
+  run_well({"equations", "blocks.json"});
+  run_well({"fit", "noisy.csv", "--posterior", "bootstrap", "--derivative", "spline", "--terms", "all", "-o", "spline.json"});
+}
+
+TEST_F(CommandsTest, EnsembleOfNetworks) {
+  make_data();
+  const Json fit = json_of({"fit", "train.csv", "--posterior", "ensemble", "--members", "3", "--layers", "6", "--batches", "3", "-o", "model.json"});
+  EXPECT_EQ(fit["status"], "schedule_done");
+  const Json all = json_of({"forecast", "model.json", "--init=1,1,1", "--until", "0.1", "--step", "0.05", "--masks", "enumerated", "-o", "all.csv"});
+  EXPECT_EQ(all["draws"], 3);
+}
+
+TEST_F(CommandsTest, OptionsOfOtherPosteriorsAreRefused) {
+  make_data();
+  refused({"--dropout", "0.1", "--degree", "auto"}, "--posterior regression");
+  refused({"--posterior", "trajectory", "--degree", "auto"}, "--posterior regression");
+  refused({"--replicates", "10"}, "--posterior bootstrap");
+  refused({"--members", "10"}, "--posterior ensemble");
+  refused({"--posterior", "bootstrap", "--replicates", "1"}, "--replicates");
+  refused({"--posterior", "regression", "--dropout", "0.1"}, "--posterior dropout");
+  refused({"--posterior", "regression", "--missing", "keep"}, "--missing drop");
+  refused({"--posterior", "regression", "--degree", "30"}, "--degree");
+  refused({"--posterior", "ensemble"}, "--trainer adam");
+  refused({"--posterior", "ensemble", "--terms", "select"}, "--terms");
+}
+
+TEST_F(CommandsTest, TrajectoryPosteriorFromFitToForecast) {
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "10", "--step", "0.02", "--noise", "0.02", "-o", "noisy.csv"});
+  const Json fit = json_of({"fit", "noisy.csv", "--posterior", "trajectory", "--report", "page.html", "-o", "model.json"});
+  EXPECT_EQ(fit["status"], "converged");
+  EXPECT_EQ(fit["rows"], 501);
+  EXPECT_EQ(fit["objective"], nullptr);
+  EXPECT_FALSE(fit["misfit"].get<bool>());
+  EXPECT_TRUE(contains(read("page.html"), "dx/dt"));
+  expect_keys(fit, {"noise", "noise_ratio", "autocorrelation", "continuity", "sets"});
+  const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
+  EXPECT_GE(equations[0]["terms"].size(), 1u);
+  // The term y z of dx/dt: 1, within five of its standard deviations.
+  bool found = false;
+  for (const Json& term : equations[0]["terms"])
+    if (term["powers"] == Json({0, 1, 1})) {
+      found = true;
+      EXPECT_NEAR(term["mean"].get<double>(), 1, 5 * term["sd"].get<double>());
+      EXPECT_LT(term["sd"].get<double>(), 0.02);
+    }
+  EXPECT_TRUE(found);
+  json_of({"predict", "model.json", "--at", "1,1,1"});
+  // Continued from the data's end, the start is uncertain; the band of observations is wider by the noise, which the
+  // model knows.
+  run_well({"forecast", "model.json", "--until", "11", "--draws", "200", "--observations", "-o", "ahead.csv"});
+  const std::string ahead = read("ahead.csv");
+  const auto values = [](const std::string& text, const std::string& name) {
+    std::vector<double> list;
+    for (const auto& cell : csv_column(text, name)) list.push_back(number(cell));
+    return list;
+  };
+  const auto sd = values(ahead, "x_sd"), lower = values(ahead, "x_q2.5"), observed = values(ahead, "x_observed_lower");
+  EXPECT_GT(sd.front(), 0);
+  for (std::size_t k = 1; k < lower.size(); ++k) EXPECT_LT(observed[k], lower[k] - fit["noise"][0].get<double>());
+  run_well({"forecast", "model.json", "--field", "point", "--until", "11", "-o", "point.csv"});
+  EXPECT_NEAR(values(read("point.csv"), "x").back(), values(ahead, "x_mean").back(), 5 * sd.back());
+}
+
+TEST_F(CommandsTest, TrajectoryPosteriorOfADrivenSystem) {
+  run_well({"simulate", "ForcedDuffing", "--until", "45", "--noise", "0.01", "-o", "all.csv"});
+  run_well({"split", "all.csv", "--holdout", "0.1", "--train", "train.csv", "--test", "test.csv"});
+  const Json fit = json_of({"fit", "train.csv", "--inputs", "F", "--posterior", "trajectory", "--degree", "3", "-o", "model.json"});
+  EXPECT_EQ(fit["status"], "converged");
+  // dv/dt has the force with coefficient 1.
+  const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
+  bool found = false;
+  for (const Json& term : equations[1]["terms"])
+    if (term["powers"] == Json({0, 0, 1})) {
+      found = true;
+      EXPECT_NEAR(term["mean"].get<double>(), 1, 5 * term["sd"].get<double>());
+      EXPECT_LT(term["sd"].get<double>(), 0.05);
+    }
+  EXPECT_TRUE(found);
+  json_of({"predict", "model.json", "--at", "1,0,0.5"});
+  // On with the forces that came; without them it does not go.
+  run_well({"forecast", "model.json", "--at", "test.csv", "--drive", "all.csv", "--draws", "100", "-o", "ahead.csv"});
+  const Json scores = json_of({"score", "ahead.csv", "test.csv", "--inputs", "F"});
+  EXPECT_LT(scores["nrmse"]["x"].get<double>(), 0.1);
+  EXPECT_LT(scores["nrmse"]["v"].get<double>(), 0.1);
+  EXPECT_EQ(run({"forecast", "model.json", "--until", "46", "-o", "no.csv"}).code, 2);
+  json_of({"evaluate", "model.json", "test.csv", "--starts", "5", "--horizon", "1"});
+  EXPECT_EQ(run({"lyapunov", "model.json"}).code, 2);
+  // The other rule is another model.
+  run_well({"fit", "train.csv", "--inputs", "F", "--between", "held", "--posterior", "trajectory", "--degree", "3", "-o", "held.json"});
+  EXPECT_TRUE(Json::parse(read("held.json"))["inputs"]["held"].get<bool>());
+  EXPECT_NE(Json::parse(read("held.json"))["trajectory"]["sets"], Json::parse(read("model.json"))["trajectory"]["sets"]);
+  // A cell of the force is missing: refused with its row, or its row left out.
+  std::string holes;
+  const auto rows = csv_rows(read("train.csv"));
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    holes += rows[k][0] + "," + rows[k][1] + "," + rows[k][2] + "," + (k == 100 ? "" : rows[k][3]) + "\n";
+  write("holes.csv", holes);
+  const Words missing = {"fit", "holes.csv", "--inputs", "F", "--posterior", "trajectory", "--degree", "3", "-o", "holes.json"};
+  const Result refused = run(missing);
+  EXPECT_EQ(refused.code, 3) << refused.err;
+  EXPECT_NE(refused.err.find("row 100 (t = 4.95)"), refused.err.npos) << refused.err;
+  Words dropped = missing;
+  dropped.insert(dropped.end(), {"--missing", "drop"});
+  run_well(dropped);
+}
+
+TEST_F(CommandsTest, TrajectoryPosteriorTakesMissingValuesAndOutliers) {
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "10", "--step", "0.02", "--noise", "0.01", "-o", "noisy.csv"});
+  // Every seventh y is missing, every thirtieth z off by 5.
+  auto rows = csv_rows(read("noisy.csv"));
+  std::string holes, outliers;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const auto& r = rows[k];
+    const bool header = k == 0;
+    holes += r[0] + "," + r[1] + "," + (!header && k % 7 == 0 ? "" : r[2]) + "," + r[3] + "\n";
+    outliers += r[0] + "," + r[1] + "," + r[2] + "," +
+                (!header && k % 30 == 0 ? number_text(number(r[3]) + 5) : r[3]) + "\n";
+  }
+  write("holes.csv", holes);
+  write("outliers.csv", outliers);
+  run_well({"fit", "holes.csv", "--posterior", "trajectory", "--report", "page.html", "-o", "kept.json"});
+  run_well({"fit", "holes.csv", "--posterior", "trajectory", "--missing", "keep", "-o", "same.json"});
+  EXPECT_EQ(read("kept.json"), read("same.json"));
+  run_well({"forecast", "kept.json", "--until", "10.5", "--draws", "20", "-o", "ahead.csv"});
+  // Outliers of 3 % at 5 make the plain noise about 5 √0.03 ≈ 0.9; Huber's weights leave it near the 1 % of sd.
+  const Json plain = json_of({"fit", "outliers.csv", "--posterior", "trajectory", "-o", "plain.json"});
+  const Json robust = json_of({"fit", "outliers.csv", "--posterior", "trajectory", "--robust", "-o", "robust.json"});
+  EXPECT_GT(plain["noise"][2].get<double>(), 0.5);
+  EXPECT_LT(robust["noise"][2].get<double>(), 0.1);
+  // Noise as given is noise as written.
+  const Json known = json_of({"fit", "noisy.csv", "--posterior", "trajectory", "--noise", "0.02", "-o", "known.json"});
+  EXPECT_EQ(known["noise"], Json({0.02, 0.02, 0.02}));
+}
+
+// Which posterior is meant where none is named.
+TEST_F(CommandsTest, OptionsChooseThePosterior) {
+  make_data();
+  run_well({"simulate", "Henon", "-o", "henon.csv"});
+  const auto trainer = [&](Words words) {
+    words.insert(words.begin(), "fit");
+    words.insert(words.end(), {"-o", "chosen.json"});
+    run_well(words);
+    return Json::parse(read("chosen.json"))["training"]["trainer"].get<std::string>();
+  };
+  EXPECT_EQ(trainer({"train.csv"}), "trajectory");
+  EXPECT_EQ(trainer({"train.csv", "--noise", "0.001"}), "trajectory");
+  EXPECT_EQ(trainer({"train.csv", "--degree", "auto"}), "regression");
+  EXPECT_EQ(trainer({"train.csv", "--dropout", "0.25"}), "exact");
+  EXPECT_EQ(trainer({"train.csv", "--derivative", "central2"}), "exact");
+  EXPECT_EQ(trainer({"train.csv", "--layers", "4", "--batches", "2"}), "adam");
+  EXPECT_EQ(trainer({"henon.csv", "--kind", "map"}), "regression");
+  EXPECT_EQ(trainer({"train.csv", "--terms", "all", "--degree", "1"}), "regression");
+}
+
+// What is not to be trusted says so and ends with 1; what cannot be learnt is not written.
+TEST_F(CommandsTest, FitsThatAreNotToBeTrusted) {
+  run_well({"simulate", "Pendulum", "--noise", "0.02", "--until", "30", "--step", "0.05", "-o", "pendulum.csv"});
+  for (const Words& noise : {Words{}, Words{"--noise", "0.028,0.022"}}) {
+    Words words = {"fit", "pendulum.csv", "--degree", "1", "-o", "m.json"};
+    words.insert(words.end(), noise.begin(), noise.end());
+    const Result r = run(words);
+    EXPECT_EQ(r.code, 1) << joined(words);
+    EXPECT_TRUE(contains(r.err, "do not explain all of the motion")) << r.err;
+    EXPECT_EQ(Json::parse(read("m.json"))["training"]["status"], "misfit");
+    EXPECT_TRUE(contains(run_well({"forecast", "m.json", "--until", "35", "-o", "f.csv"}).out, "Random forcing"));
+  }
+  run_well({"simulate", "Henon", "--noise", "0.02", "-o", "henon.csv"});
+  const Result nothing = run({"fit", "henon.csv", "-o", "none.json"});
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_TRUE(contains(nothing.err, "--kind map")) << nothing.err;
+  EXPECT_FALSE(exists("none.json"));
+  // Eleven rows of three variables: 33 values for up to 33 unknowns.
+  run_well({"simulate", "Lorenz", "--noise", "0.02", "--until", "0.5", "--step", "0.05", "--seed", "2", "-o", "few.csv"});
+  const Result few = run({"fit", "few.csv", "-o", "few.json"});
+  EXPECT_EQ(few.code, 1) << few.out << few.err;
+  EXPECT_TRUE(contains(few.err, "unknowns from 33 values")) << few.err;
+  std::string single = "id,t,x\n";
+  for (int k = 0; k < 12; ++k) single += std::to_string(k) + ",0," + std::to_string(k) + "\n";
+  write("single.csv", single);
+  const Result rows = run({"fit", "single.csv", "-o", "none.json"});
+  EXPECT_EQ(rows.code, 3);
+  EXPECT_TRUE(contains(rows.err, "no trajectory of two rows")) << rows.err;
+}
+
+TEST_F(CommandsTest, TrajectoryPosteriorRefusesWhatItDoesNotDo) {
+  make_data();
+  refused({"--posterior", "trajectory", "--kind", "map"}, "--posterior dropout");
+  refused({"--posterior", "trajectory", "--between", "held"}, "--inputs");
+  refused({"--posterior", "trajectory", "--inputs", "z", "--degree", "20"}, "2 variables and 1 inputs");
+  refused({"--posterior", "trajectory", "--dropout", "0.1"}, "--posterior dropout");
+  refused({"--posterior", "trajectory", "--noise", "0"}, "--noise");
+  refused({"--dropout", "0.1", "--robust"}, "--posterior trajectory");
+  refused({"--dropout", "0.1", "--missing", "keep"}, "--missing drop");
+}
+
+}  // namespace
+}  // namespace odecast::cli_test
