@@ -1,0 +1,317 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+#include "odecast/core/parallel.hpp"
+#include "odecast/posterior/fit_parts.hpp"
+#include "odecast/posterior/smoother.hpp"
+#include "odecast/training/bootstrap.hpp"
+#include "odecast/training/selection.hpp"
+#include "odecast/training/weak_regression.hpp"
+
+namespace odecast {
+namespace {
+
+/// The estimates of one or more equations as coefficients; unknown o F + m is that of φ_m in equation o.
+CoefficientSet coefficient_set(const Estimate& e, int monomials) {
+  CoefficientSet set{};
+  for (const int q : e.terms) set.support.push_back({q / monomials, q % monomials});
+  set.theta = e.x;
+  set.covariance = e.covariance;
+  return set;
+}
+
+/// What regression found, by whichever rows.
+struct Regression {
+  Estimate posterior;
+  double log_evidence = 0, log_prior = 0, misfit = 0;
+  bool settled = true;
+  int rounds = 1;
+};
+
+Regression regression_of(const WeakPosterior& found) {
+  return {found.fit.posterior, found.fit.log_evidence, found.fit.log_prior, found.fit.misfit, found.settled, found.rounds};
+}
+
+std::vector<int> unknowns(const std::vector<TrajectoryOptions::KnownTerm>& terms, const MonomialBasis& basis) {
+  std::vector<int> result;
+  for (const auto& term : terms)
+    for (int m = 0; m < basis.size(); ++m)
+      if (basis.powers(m) == term.powers) result.push_back(term.equation * basis.size() + m);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+/// Equation by equation: rows that are differences have no covariance between equations.
+Regression regress(const RowFactor& factor, int n, int degree, bool select) {
+  const int F = factor.basis().size();
+  const auto count = [&](int d) {
+    return static_cast<int>(monomial_count(factor.basis().variables(), std::min(d, factor.basis().degree())));
+  };
+  std::vector<int> low(static_cast<std::size_t>(count(std::min(degree, 2)))), all(static_cast<std::size_t>(count(degree)));
+  std::iota(low.begin(), low.end(), 0);
+  std::iota(all.begin(), all.end(), 0);
+  Regression r;
+  std::vector<EvidenceFit> fits;
+  Eigen::Index terms = 0;
+  for (int o = 0; o < n; ++o) {
+    const EvidenceProblem problem = equation_problem(factor, o);
+    fits.push_back(select ? evidence_search(problem, low, all) : evidence_fit(problem, all));
+    terms += fits.back().posterior.x.size();
+  }
+  r.posterior.x.resize(terms);
+  r.posterior.covariance = Eigen::MatrixXd::Zero(terms, terms);
+  terms = 0;
+  for (int o = 0; o < n; ++o) {
+    const EvidenceFit& fit = fits[static_cast<std::size_t>(o)];
+    const auto size = fit.posterior.x.size();
+    for (const int q : fit.posterior.terms) r.posterior.terms.push_back(o * F + q);
+    r.posterior.x.segment(terms, size) = fit.posterior.x;
+    r.posterior.covariance.block(terms, terms, size, size) = fit.posterior.covariance;
+    r.log_evidence += fit.log_evidence;
+    r.log_prior += fit.log_prior;
+    terms += size;
+  }
+  return r;
+}
+
+/// Every replicate a set of the same weight. `price` is the penalty of each unknown, `outputs` how many columns of unknowns
+/// there are, each for one equation, or 1 where one column holds those of all.
+std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const FitOptions& o, int outputs, int monomials,
+                                       const std::vector<double>& penalty, double least, const Observer& observer) {
+  std::vector<CoefficientSet> sets(static_cast<std::size_t>(o.replicates));
+  parallel_for(
+      o.threads, sets.size(),
+      [&](std::size_t k) {
+        const std::vector<int> drawn = bootstrap.multiplicities(o.seed, k);
+        CoefficientSet& set = sets[k];
+        std::vector<double> theta;
+        for (int output = 0; output < outputs; ++output) {
+          Estimate e = bootstrap.replicate(drawn, output, least);
+          if (o.select_terms) eliminate(e, penalty, static_cast<int>(e.terms.size()));
+          for (const int q : e.terms) set.support.push_back({output + q / monomials, q % monomials});
+          theta.insert(theta.end(), e.x.begin(), e.x.end());
+        }
+        set.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Eigen::Index>(theta.size()));
+        set.weight = 1 / static_cast<double>(sets.size());
+      },
+      [&](std::size_t begun) { observer("drawing rows", static_cast<double>(begun) / static_cast<double>(sets.size())); });
+  return sets;
+}
+
+/// The price of every unknown of n equations: training/selection.hpp.
+std::vector<double> penalties(const MonomialBasis& basis, int n, int equations, double observations) {
+  std::vector<double> penalty;
+  for (int o = 0; o < equations; ++o)
+    for (int m = 0; m < basis.size(); ++m)
+      penalty.push_back(std::log(observations * n) + 2 * term_price(basis, m));
+  return penalty;
+}
+
+/// Test functions of a block at least: twice the support of one.
+constexpr int kLeastBlock = 16;
+
+std::vector<CoefficientSet> weak_replicates(const WeakRows& rows, const MonomialBasis& basis, const WeakPosterior& found,
+                                            const FitOptions& o, double observations, const Observer& observer) {
+  const int n = rows.dimension(), F = basis.size();
+  WeakLinearisation around(rows, basis, found.coefficients, found.path);
+  BlockBootstrap bootstrap(around.problem().triangle, n * F);
+  const Eigen::Index size = n * chunk_rows(static_cast<double>(rows.rows()), kLeastBlock);
+  for (const Matrix& part : around.whitened())
+    for (Eigen::Index at = 0; at < part.rows(); at += size)
+      bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
+  return replicates(bootstrap, o, 1, F, penalties(basis, n, n, observations), 1, observer);
+}
+
+std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor& factor, int n, const FitOptions& o,
+                                           FitSummary& summary, const Observer& observer) {
+  const MonomialBasis& basis = factor.basis();
+  const int F = basis.size();
+  BlockBootstrap bootstrap(factor.triangle(), F);
+  const Eigen::Index size = chunk_rows(static_cast<double>(factor.rows()), kLeastBlock);
+  double first_variance = -1;
+  for_rows(data, n, o, summary, observer, [&](const DerivativeRows& rows) {
+    if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
+    const Vector weights = row_weights(rows, first_variance);
+    for (Eigen::Index at = 0; at < rows.rows(); at += size) {
+      const Eigen::Index count = std::min(size, rows.rows() - at);
+      Matrix chunk(count, F + n);
+      for (Eigen::Index i = 0; i < count; ++i) {
+        basis.evaluate(rows.states.row(at + i).data(), chunk.row(i).data());
+        chunk.row(i).tail(n) = rows.derivatives.row(at + i);
+        if (weights.size() > 0) chunk.row(i) *= std::sqrt(weights[at + i]);
+      }
+      bootstrap.add(chunk);
+    }
+  });
+  return replicates(bootstrap, o, n, F, penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0, observer);
+}
+
+/// Rows that the last state is smoothed from.
+constexpr std::size_t kRowsForStart = 200;
+
+/// The last state and its sd from smoothing, where nothing better is known of it.
+void smooth_last_state(Model& model, const ObservationSource& source, const ObservationSummary& observed,
+                       FitSummary& summary) {
+  const int n = source.dimension();
+  std::deque<std::pair<double, Vector>> last;
+  source.replay([&](std::size_t trajectory, double time, const double* state) {
+    if (trajectory != observed.last_trajectory) return;
+    if (last.size() == kRowsForStart) last.pop_front();
+    last.emplace_back(time, Eigen::Map<const Vector>(state, n));
+  });
+  if (last.size() < 8) return;  // third differences and a noise
+  const auto begin = std::chrono::steady_clock::now();
+  const auto rows = static_cast<Eigen::Index>(last.size());
+  ObservedRun run{{}, Matrix(rows, n), Matrix::Ones(rows, n)};
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    run.times.push_back(last[static_cast<std::size_t>(i)].first);
+    run.values.row(i) = last[static_cast<std::size_t>(i)].second.transpose();
+  }
+  const Smoothed smoothed = smooth({run}, false);
+  model.last_state = smoothed.values[0].row(rows - 1).transpose();
+  model.last_state_sd = smoothed.last_sd;
+  summary.seconds += seconds_since(begin);
+}
+
+/// Which equations have no more than the rows can carry.
+int highest_degree(int arguments, int n, double rows) {
+  int degree = 1;
+  while (degree < kHighestDegree && n * monomial_count(arguments, degree + 1) <= kMostJointUnknowns &&
+         5 * monomial_count(arguments, degree + 1) <= rows)
+    ++degree;
+  return degree;
+}
+
+DegreeTrial trial(int degree, const Regression& r) {
+  return {degree, static_cast<int>(r.posterior.terms.size()), r.log_evidence, r.log_prior};
+}
+
+/// The first of the highest evidence and prior: of degrees that find the same terms the lowest.
+int best_degree(const std::vector<DegreeTrial>& trials) {
+  const auto score = [](const DegreeTrial& t) { return t.log_evidence + t.log_prior; };
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < trials.size(); ++k)
+    if (score(trials[k]) > score(trials[best]) + 1e-6) best = k;
+  return trials[best].degree;
+}
+
+/// Every degree on the rows of the highest. Sets are compared around one path, that of the best of them.
+std::vector<DegreeTrial> try_degrees(const WeakData& weak, int n, bool select, const std::string& source,
+                                     const Observer& observer) {
+  const auto arguments = static_cast<int>(weak.noise.size());
+  double rows = 0;
+  for (const Segment& s : weak.parts) rows += s.rows;
+  const MonomialBasis basis(arguments, highest_degree(arguments, n, rows / 4));
+  const WeakRows all = weak_rows(weak.parts, basis, weak.noise, n);
+  std::vector<WeakPosterior> found;
+  std::vector<DegreeTrial> trials;
+  for (int degree = 1; degree <= basis.degree(); ++degree) {
+    if (degree > 1 && static_cast<double>(all.rows()) < monomial_count(arguments, degree)) break;
+    found.push_back(weak_posterior(all, basis, {degree, select}, source, observer));
+    trials.push_back(trial(degree, regression_of(found.back())));
+  }
+  const WeakPosterior& best = found[static_cast<std::size_t>(best_degree(trials) - 1)];
+  const EvidenceProblem problem = WeakLinearisation(all, basis, best.coefficients, best.path).problem();
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    const EvidenceFit fit = evidence_fit(problem, found[k].fit.posterior.terms);
+    trials[k].log_evidence = fit.log_evidence;
+  }
+  return trials;
+}
+
+}  // namespace
+
+Fit fit_regression(const ObservationSource& source, const FitOptions& given, const Observer& observer) {
+  FitOptions o = given;
+  Fit result;
+  Model& model = result.model;
+  FitSummary& summary = result.summary;
+  const int arguments = argument_count(source, o), n = source.dimension();
+  const bool automatic = o.degree == kAutomaticDegree;
+  require_option(automatic || (o.degree >= 1 && o.degree <= 20), "--degree", fmt::format("{}", o.degree),
+          "a whole number from 1 to 20, or auto", "2 fits most textbook systems.");
+  require_option(n * monomial_count(arguments, automatic ? 1 : o.degree) <= kMostJointUnknowns, "--degree",
+          fmt::format("{} with {} variables", o.degree, arguments),
+          "at most 600 candidate terms, variables × monomials", "Choose a lower degree.");
+  check(o.derivative, n);
+  observer("reading", 0);
+  const FitData data = fit_data(source, o);
+  describe(model, source, data, o);
+  FitOptions choosing = given;
+  if (automatic) choosing.degree = 2;  // of the polynomials that try derivatives
+  o = with_derivative(choosing, data, model, summary, false, observer);
+  const bool bootstrap = o.posterior == PosteriorKind::bootstrap;
+  require_option(!bootstrap || (o.replicates >= 2 && o.replicates <= 100'000), "--replicates", fmt::format("{}", o.replicates),
+          "a whole number from 2 to 100000", "100 give a standard deviation to 7 %.");
+  Regression r;
+  std::vector<CoefficientSet> sets;
+  long rows = 0;
+  if (is_weak(o)) {
+    const WeakData weak = weak_data(data, o);
+    const auto begin = std::chrono::steady_clock::now();
+    if (automatic) {
+      summary.degrees = try_degrees(weak, n, o.select_terms, source.name, observer);
+      o.degree = best_degree(summary.degrees);
+    }
+    const MonomialBasis basis(arguments, o.degree);
+    const WeakRows integrals = weak_rows(weak.parts, basis, weak.noise, n);
+    const WeakPosterior found = weak_posterior(
+        integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)}, source.name, observer);
+    r = regression_of(found);
+    rows = static_cast<long>(integrals.rows());
+    if (bootstrap)
+      sets = weak_replicates(integrals, basis, found, o, static_cast<double>(data.summary.rows), observer);
+    summary.seconds += seconds_since(begin);
+  } else {
+    const int degree = automatic ? highest_degree(arguments, n, static_cast<double>(data.summary.pairs)) : o.degree;
+    RowFactor factor = row_factor(data, n, degree, o, summary, observer);
+    rows = factor.rows();
+    require_option(static_cast<double>(rows) >= monomial_count(arguments, degree), "--degree", fmt::format("{} rows for degree {}", rows, degree),
+            "a row for each monomial", "Give more data or choose a lower degree.");
+    const auto begin = std::chrono::steady_clock::now();
+    for (int d = 1; automatic && d <= degree; ++d) summary.degrees.push_back(trial(d, regress(factor, n, d, o.select_terms)));
+    o.degree = automatic ? best_degree(summary.degrees) : degree;
+    r = regress(factor, n, o.degree, o.select_terms);
+    // Unknowns are numbered by the factor's basis, whose first monomials are those of a lower degree.
+    const int F = factor.basis().size(), own = static_cast<int>(monomial_count(arguments, o.degree));
+    for (int& q : r.posterior.terms) q = q / F * own + q % F;
+    summary.seconds += seconds_since(begin);
+    if (bootstrap) {
+      if (o.degree < degree) factor = row_factor(data, n, o.degree, o, summary, observer);
+      sets = row_replicates(data, factor, n, o, summary, observer);
+    }
+  }
+  if (o.kind == ModelKind::flow) smooth_last_state(model, source, data.summary, summary);
+  const auto begin = std::chrono::steady_clock::now();
+  if (!bootstrap) sets = {coefficient_set(r.posterior, static_cast<int>(monomial_count(arguments, o.degree)))};
+  summary.terms = static_cast<int>(r.posterior.terms.size());
+  summary.usable = false;
+  for (const CoefficientSet& set : sets) summary.usable = summary.usable || !set.support.empty();
+  for (const CoefficientSet& set : sets)
+    summary.usable = summary.usable && set.theta.allFinite() && set.covariance.allFinite();
+  model.polynomial = {o.degree, std::move(sets)};
+  summary.log_evidence = r.log_evidence;
+  summary.trusted = summary.usable && r.settled;
+  summary.status = !summary.usable ? "diverged" : r.settled ? "posterior" : "not_converged";
+  summary.reason =
+      !summary.usable ? "no term is left, or a coefficient is not finite"
+      : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", o.replicates, rows,
+                                    is_weak(o) ? "integrals" : "rows", o.degree)
+                      : fmt::format("normal posterior of {} coefficients of degree {} from {} {}{}", summary.terms, o.degree,
+                                       rows, is_weak(o) ? "integrals" : "rows",
+                                       is_weak(o) ? fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit) : "");
+  if (summary.usable && !r.settled) summary.reason += fmt::format("; terms or coefficients still change after {} rounds", r.rounds);
+  auto& record = model.training;
+  record.trainer = bootstrap ? "bootstrap" : "regression";
+  record.rows = rows;
+  record.iterations = r.rounds;
+  record.status = summary.status;
+  record.reason = summary.reason;
+  summary.seconds += seconds_since(begin);
+  return result;
+}
+
+}  // namespace odecast
