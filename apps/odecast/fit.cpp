@@ -185,7 +185,7 @@ Json fit_json(const Fit& fit) {
     j["autocorrelation"] = part->autocorrelation;
     j["continuity"] = part->continuity;
     j["misfit"] = part->misfit;
-    if (const Forcing& forcing = part->forcing; forcing.sd.size() > 0) {
+    if (const Forcing& forcing = part->forcing; forcing.present()) {
       const Vector sd = fit.model.scaling.scale.cwiseProduct(forcing.sd);
       j["forcing"] = {{"sd", std::vector<double>(sd.begin(), sd.end())}, {"interval", forcing.interval * fit.model.scaling.time}};
     }
@@ -281,7 +281,7 @@ int run_fit(const Arguments& a) {
       for (int i = 0; i < result.model.noise.size(); ++i)
         noise += fmt::format("{}{} {:.3g}", i ? ", " : "", result.model.variables[static_cast<std::size_t>(i)],
                              result.model.noise[i]);
-      if (const auto& part = result.model.trajectory) noise += fmt::format(" ({:.2f} times the smoother's)", part->noise_ratio);
+      if (const auto& part = result.model.trajectory; part && !part->misfit) noise += fmt::format(" ({:.2f} times the smoother's)", part->noise_ratio);
       if (!noise.empty()) say(a, "Standard deviation of the noise: " + noise + ".");
       say(a, fmt::format("\nMean {}, with the standard deviation of the posterior:",
                          options.kind == ModelKind::map ? "map" : "field"));

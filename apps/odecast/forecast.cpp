@@ -244,6 +244,7 @@ int run_forecast(const Arguments& a) {
                               : *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
   if (a.json()) {
     Json j = forecast_json(f, options);
+    j["forced"] = model.trajectory && model.trajectory->forcing.present();
     if (usable) j["output"] = output;
     if (with_page) j["report"] = report;
     fmt::print("{}\n", j.dump(2));
@@ -256,7 +257,7 @@ int run_forecast(const Arguments& a) {
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
-    if (model.trajectory && model.trajectory->forcing.sd.size() > 0)
+    if (model.trajectory && model.trajectory->forcing.present())
       say(a, "Random forcing stands for the motion that the equations do not explain.");
     if (const auto& c = model.calibration; c && !a.given("--raw")) {
       const double lead = f.times.back() - f.times.front();

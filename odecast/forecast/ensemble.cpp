@@ -13,7 +13,7 @@ namespace {
 constexpr long kPerBlock = 128, kPerWave = 64 * kPerBlock;
 /// Up to here the fields of a finite posterior are integrated once each and kept.
 constexpr std::uint64_t kMaxRemembered = 4096;
-constexpr double kMostKicks = 1e5;
+constexpr double kMostKicks = 1e4;
 constexpr std::size_t kKeptRoom = std::size_t{1} << 19;
 
 /// The paper's Markov chain with ε at the output times: one integration per interval.
@@ -94,7 +94,8 @@ void advance(const EnsembleSetting& s, const Underway& now, double t0, std::span
   }
 }
 
-/// The same with the model's forcing: a kick at the end of every interval, or of several where they are very many.
+/// The same with the model's forcing: a kick in the middle of every interval, so that k intervals have k kicks; of several together where they are
+/// very many.
 void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members, Underway now, double* all_states,
                     std::span<TrajectoryEnd> all_ends) {
   const Forcing& forcing = s.model.trajectory->forcing;
@@ -110,12 +111,13 @@ void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members
   double from = s.t0;
   int done = 0;
   for (long leg = 1; done < s.times && !place.empty(); ++leg) {
-    const double to = s.t0 + static_cast<double>(leg) * interval;
+    pulse();
+    const double to = s.t0 + (static_cast<double>(leg) - 0.5) * interval;
     std::vector<double> times;
     while (done + static_cast<int>(times.size()) < s.times && s.output_times[static_cast<std::size_t>(done) + times.size()] <= to)
       times.push_back(s.output_times[static_cast<std::size_t>(done) + times.size()]);
     const int outputs = static_cast<int>(times.size());
-    if (times.empty() || times.back() < to) times.push_back(to);
+    if (done + outputs < s.times && (times.empty() || times.back() < to)) times.push_back(to);
     const int stride = lane_stride(static_cast<int>(times.size()));
     const AlignedDoubles states = aligned_doubles(place.size() * n * static_cast<std::size_t>(stride));
     std::vector<TrajectoryEnd> ends(place.size());
@@ -131,7 +133,6 @@ void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members
       const double* row = states.get() + k * n * static_cast<std::size_t>(stride);
       double* out = all_states + at * s.trajectory_size() + done;
       for (int i = 0; i < s.n; ++i, row += stride, out += s.stride()) std::copy_n(row, good, out);
-      if (end.status == SolveStatus::finished && steps > s.solver.max_steps) end.status = SolveStatus::too_many_steps;
       if (end.status != SolveStatus::finished) continue;
       left.push_back(at);
       next.fields.push_back(now.fields[k]);

@@ -26,7 +26,7 @@ struct EnsembleSetting {
   VectorField driven(const VectorField& field) const;
   bool autonomous() const { return model.inputs.size() == 0; }
   /// White noise for what the equations do not explain.
-  bool forced() const { return model.trajectory && model.trajectory->forcing.sd.size() > 0; }
+  bool forced() const { return model.trajectory && model.trajectory->forcing.present(); }
   /// Trajectories are variable × stride.
   int stride() const { return lane_stride(times); }
   std::size_t trajectory_size() const {

@@ -59,7 +59,7 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
   if (model.kind == ModelKind::flow) check(o.solver);
   require(model.kind == ModelKind::flow || !o.transition_noise, "--transition-noise", "a map", "a flow",
           "A map has no solver whose error it would stand for.");
-  require(!o.transition_noise || !model.trajectory || model.trajectory->forcing.sd.size() == 0, "--transition-noise",
+  require(!o.transition_noise || !model.trajectory || !model.trajectory->forcing.present(), "--transition-noise",
           "a model with random forcing", "a model that explains its data", "Leave it out: the forcing is larger.");
   if (model.kind == ModelKind::map)
     for (const double t : o.times) {

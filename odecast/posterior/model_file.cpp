@@ -51,7 +51,7 @@ Json to_json(const Model& model, const PolynomialPart& part) {
     json["autocorrelation"] = t->autocorrelation;
     json["continuity"] = t->continuity;
     json["misfit"] = t->misfit;
-    if (t->forcing.sd.size() > 0) json["forcing"] = {{"sd", to_json(t->forcing.sd)}, {"interval", t->forcing.interval}};
+    if (t->forcing.present()) json["forcing"] = {{"sd", to_json(t->forcing.sd)}, {"interval", t->forcing.interval}};
   }
   json["sets"] = std::move(sets);
   return json;
@@ -254,7 +254,7 @@ Json parse_limited(const std::string& text, const std::string& name) {
 std::string model_to_text(const Model& model) {
   const auto& t = model.training;
   const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
-  const bool forced = model.trajectory && model.trajectory->forcing.sd.size() > 0;
+  const bool forced = model.trajectory && model.trajectory->forcing.present();
   Json body = {
       {"odecast_model", forced ? 6 : model.trajectory ? (plain ? 3 : 5) : model.polynomial || !model.members.empty() ? 4 : plain ? 1 : 2},
       {"variables", model.variables},

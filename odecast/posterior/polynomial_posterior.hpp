@@ -26,6 +26,8 @@ struct CoefficientSet {
 struct Forcing {
   Vector sd = {};
   double interval = 0;
+
+  bool present() const { return sd.size() > 0; }
 };
 
 /// A mixture of polynomial fields, one component per set of terms: of points (bootstrap), or of normal distributions over

@@ -362,12 +362,14 @@ std::vector<Matrix> Shooting::path(const Support& support, const Vector& theta,
 
 double Shooting::segment_time() const {
   double time = 0, many = 0;
-  for (int j = 0; j < segments(); ++j) {
-    const Segment& s = segment(j);
-    const auto& times = runs_[index(s.run)].times;
-    time += times[index(s.first + s.intervals())] - times[index(s.first)];
-    many += s.intervals() > 0 ? 1 : 0;
-  }
+  for (const bool all : {false, true})  // the last of a run have none after them, and count only where there are no others
+    for (int j = 0; j < segments() && (many == 0 || !all); ++j) {
+      const Segment& s = segment(j);
+      if (s.intervals() == 0 || s.last != all) continue;
+      const auto& times = runs_[index(s.run)].times;
+      time += times[index(s.first + s.intervals())] - times[index(s.first)];
+      many += 1;
+    }
   return time / std::max(1.0, many);
 }
 
@@ -412,7 +414,7 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
   Matrix X(rows, p);     // H_ss E + H_sθ
   Matrix rest(rows, 1);  // H_ss m - g_s
   Matrix information = Matrix::Zero(n, n);
-  const Vector W = gap_sd.cwiseAbs2();
+  const Vector W = gap_sd.cwiseAbs2(), variance = shooting.noise().cwiseAbs2();
   for (int j = 0; j < shooting.segments(); ++j) {
     const long at = static_cast<long>(j) * n;
     const auto& segment = shooting.segment(j);
@@ -429,7 +431,7 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
         Hss(i, i) += damping * segment.count / (shooting.noise()[i] * shooting.noise()[i]);
     // Directions of the state that nothing observes are left where they are.
     Matrix total = information + Hss;
-    total.diagonal().array() += 1e-13 * total.diagonal().maxCoeff() + 1e-300;
+    total.diagonal().array() += 1e-13 * (total.diagonal().cwiseProduct(variance)).maxCoeff() / variance.array() + 1e-300;
     const Eigen::LLT<Eigen::MatrixXd> factor(total);
     const Matrix M = factor.solve(Eigen::MatrixXd::Identity(n, n));
     s.M.middleRows(at, n) = M;
@@ -488,11 +490,10 @@ Matrix state_steps(const Shooting& shooting, const Sweep& s, const Vector& dthet
 }
 
 Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& e, const Sweep& s, const Matrix& starts,
-                     const Vector& gap_sd) {
+                     const Vector& gap_sd, const Matrix& covariance) {
   const int n = shooting.dimension();
   const Vector W = gap_sd.cwiseAbs2();
   Vector squares = Vector::Zero(n), determined = Vector::Zero(n);
-  const Matrix covariance = Eigen::LDLT<Eigen::MatrixXd>(s.Q).solve(Eigen::MatrixXd::Identity(s.Q.rows(), s.Q.cols()));
   Matrix P = s.M.bottomRows(n), Z = s.E.bottomRows(n);  // of the state at the start of segment j + 1: its covariance given θ, its slope
   for (int j = shooting.segments() - 2; j >= 0; --j) {
     const long at = static_cast<long>(j) * n;
@@ -523,7 +524,7 @@ Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& e, co
 }
 
 double gaps_needed(const Shooting& shooting, const Support& support, const Vector& theta, const Matrix& starts,
-                   const Vector& gap_sd, const Matrix& covariance) {
+                   const Vector& gap_sd, const Matrix& covariance, const Vector& active) {
   constexpr double kLevel = 0.95, kNormal = 1.959964;
   const int n = shooting.dimension(), segments = shooting.segments();
   const long rows = static_cast<long>(segments) * n, p = theta.size();
@@ -532,7 +533,9 @@ double gaps_needed(const Shooting& shooting, const Support& support, const Vecto
   std::vector<char> under_way(index(segments), 1);
   std::vector<double> needed;
   int counted = 1;
-  for (int lead = 1; lead <= segments / 4; ++lead) {
+  constexpr int kMostLeads = 100;
+  for (int lead = 1; lead <= std::min(segments / 4, kMostLeads); ++lead) {
+    if (std::find(under_way.begin(), under_way.end(), 1) == under_way.end()) break;
     const auto e = shooting.evaluate(support, theta, now, true);
     // Backwards, so that each moves on to a place that has been left.
     for (int j = segments - 2; j >= 0; --j) {
@@ -550,6 +553,7 @@ double gaps_needed(const Shooting& shooting, const Support& support, const Vecto
         Z.middleRows(at + n, n).setZero();
       } else if (lead == counted) {
         for (int i = 0; i < n; ++i) {
+          if (active[i] == 0) continue;
           const double error = (now(j + 1, i) - starts(j + 1, i)) / kNormal;
           const auto slope = Z.row(at + n + i);
           needed.push_back((error * error - slope.dot(covariance * slope.transpose())) / S(at + n + i, i));

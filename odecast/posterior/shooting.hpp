@@ -76,6 +76,7 @@ class Shooting {
     int intervals() const { return last ? count - 1 : count; }
   };
   const Segment& segment(int j) const { return segments_[static_cast<std::size_t>(j)]; }
+  int per_segment() const { return per_segment_; }
   /// Mean time from one segment's start to the next one's.
   double segment_time() const;
 
@@ -163,16 +164,16 @@ Matrix state_steps(const Shooting& shooting, const Sweep& s, const Vector& dthet
 /// One step of MacKay's iteration for the gaps' variances W_i = g_i² that make the data most likely, from a sweep at the minimum of the cost:
 ///   W_i ← Σ_j η_ji² / Σ_j (1 - Var(η_ji | data) / W_i),   Cov(η_j | data) = W - W Λ (Λ⁻¹ - P - X Q⁻¹ Xᵀ) Λ W,
 /// Λ = V⁻¹ and P what is known of s_{j+1} from the left and from all data, given θ, and X = ∂(s_{j+1} - a_{j+1})/∂θ
-/// (MacKay 1992 for the iteration; Durbin & Koopman 2012, §4.5, for the smoothed disturbances). Returns g.
+/// (MacKay 1992 for the iteration; Durbin & Koopman 2012, §4.5, for the smoothed disturbances). `covariance` is Q⁻¹. Returns g.
 Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& evaluation, const Sweep& sweep, const Matrix& starts,
-                     const Vector& gap_sd);
+                     const Vector& gap_sd, const Matrix& covariance);
 
 /// By which factor λ ≥ 1 the gaps' variance must grow for forecasts within the data to be held by their 95 % bands, where gaps are not independent
 /// but alike at neighbours, as a motion that the equations lack makes them. From every segment start s_j, over l = 1, 2, 3, 4, 6, 9 … segments, up
-/// to a quarter of them all, the forecast errs by F^l(s_j) - s_{j+l} with, to first order, the covariance
+/// to a quarter of them all or 100, the forecast errs by F^l(s_j) - s_{j+l} with, to first order, the covariance
 ///   λ S + Z C Zᵀ,   S ← A S Aᵀ + W,   Z ← A Z + P,
-/// C that of θ. λ is the 95 % quantile of what the errors need one by one, all leads and variables together.
+/// C that of θ. λ is the 95 % quantile of what the errors need one by one, all leads and all variables that are `active` (not 0) together.
 double gaps_needed(const Shooting& shooting, const Support& support, const Vector& theta, const Matrix& starts,
-                   const Vector& gap_sd, const Matrix& covariance);
+                   const Vector& gap_sd, const Matrix& covariance, const Vector& active);
 
 }  // namespace odecast

@@ -626,17 +626,21 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
   // Shorter segments, so that what the equations lack has a say within them too; white noise keeps its variance per time.
   const auto states = shooting_.path(path.support, path.theta, path.starts);
   const double before = shooting_.segment_time();
-  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, shooting_.segment(0).count / kShorter), shooting_.flow(), options_.threads);
+  const bool without_gaps = shooting_.segments() == static_cast<int>(shooting_.runs().size());
+  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, shooting_.per_segment() / kShorter), shooting_.flow(), options_.threads);
   gap_sd *= std::sqrt(shooting_.segment_time() / before);
   path.starts.resize(shooting_.segments(), dimension());
   for (int j = 0; j < shooting_.segments(); ++j)
     path.starts.row(j) = states[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
   use(path);
+  if (without_gaps) gap_sd = likeliest_gaps(path, gap_sd);
   do
     descend(path, gap_sd, 30, 0.1);
   while (refine(path));
-  gap_sd = gaps_of_forecasts(path, gap_sd);
-  descend(path, gap_sd, 30, 0.1);
+  do {
+    gap_sd = gaps_of_forecasts(path, gap_sd);
+    descend(path, gap_sd, 30, 0.1);
+  } while (!all && eliminate(path, gap_sd));
   rate(path);
   return {path, {gap_sd, shooting_.segment_time()}};
 }
@@ -644,7 +648,7 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
 Vector TermSearch::gaps_of_forecasts(const FittedPath& path, const Vector& gap_sd) const {
   const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
   const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
-  return gap_sd * std::sqrt(gaps_needed(shooting_, path.support, path.theta, path.starts, gap_sd, inverse_information(s.Q)));
+  return gap_sd * std::sqrt(gaps_needed(shooting_, path.support, path.theta, path.starts, gap_sd, inverse_information(s.Q), active_));
 }
 
 Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
@@ -653,9 +657,11 @@ Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
     descend(path, gap_sd, 10, 0.1);
     const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
     const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
-    const Vector likelier = likelier_gaps(shooting_, e, s, path.starts, gap_sd).cwiseMax(least);
+    const Vector likelier = likelier_gaps(shooting_, e, s, path.starts, gap_sd, inverse_information(s.Q)).cwiseMax(least);
     // Gaps far below the noise do no more than fall.
-    const bool settled = ((likelier.array() / gap_sd.array() - 1).abs() < 0.02 || likelier.array() < 0.1 * path.noise.array()).all();
+    const bool settled = ((likelier.array() / gap_sd.array() - 1).abs() < 0.02 || likelier.array() < 0.1 * path.noise.array() ||
+                          active_.head(dimension()).array() == 0)
+                             .all();
     gap_sd = likelier;
     if (settled) break;
   }

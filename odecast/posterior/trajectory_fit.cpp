@@ -273,15 +273,19 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   const Support all = fine.candidates(o.degree);
   if (given.empty()) fine.improve(path, all);
   std::vector<FittedPath> paths = {path};
-  // What is around equations that are far from the data does not matter.
-  if (given.empty() && noise_ratio(fine, path, p.active) < 1.5) paths = fine.neighbourhood(path, all);
-
   // Equations that miss part of the motion: residuals larger than the noise, and alike at neighbours.
-  fit.noise_ratio = noise_ratio(fine, paths.front(), p.active);
-  fit.autocorrelation = fine.autocorrelation(paths.front());
-  fine.use(paths.front());
-  fit.misfit =
-      fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum());
+  const auto judge = [&](const FittedPath& one) {
+    fit.noise_ratio = noise_ratio(fine, one, p.active);
+    fit.autocorrelation = fine.autocorrelation(one);
+    fine.use(one);
+    fit.misfit = fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum());
+  };
+  judge(path);
+  // What is around equations that are far from the data does not matter.
+  if (given.empty() && !(fit.misfit && fit.noise_ratio > 1.5)) {
+    paths = fine.neighbourhood(path, all);
+    judge(paths.front());
+  }
   if (fit.misfit) {
     auto [loose, forcing] = fine.loosen(given.empty() ? all : given, !given.empty());
     fit.forcing = forcing;
@@ -322,9 +326,9 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps", best.support.size(),
                            several(best.support.size()), fit.members.size(), several(fit.members.size()), fit.steps);
   if (best.support.empty())
-    fit.reason = fit.noise_ratio > 2 ? "no equation in these variables moves like the rows, which are smooth: one alone cannot oscillate. Give more "
-                                       "variables, or what drives them (--inputs)"
-                                     : "no term is supported: the rows look like noise. They may be too far apart, or those of a map (--kind map)";
+    fit.reason = fit.misfit ? fmt::format("no equation in {} moves like the rows, which are smooth. Give more variables, or what drives them (--inputs)",
+                                          data.dimension() == 1 ? "one variable, which alone cannot oscillate," : "these variables")
+                            : "no term is supported: the rows look like noise. They may be too far apart, or those of a map (--kind map)";
   else if (fit.underdetermined)
     fit.reason += fmt::format("; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns, values);
   else if (fit.misfit)

@@ -164,7 +164,7 @@ BandedCholesky mean_covariance(const WeakRows& rows, const WeakRange& range, con
 /// The triangle of rows, empty at first, with more rows below it.
 void fold(Eigen::MatrixXd& triangle, const Matrix& below, Eigen::MatrixXd& stacked) {
   stacked.setZero(std::max<Eigen::Index>(triangle.rows() + below.rows(), below.cols()), below.cols());
-  stacked.topRows(triangle.rows()) = triangle;
+  if (triangle.rows() > 0) stacked.topRows(triangle.rows()) = triangle;
   stacked.middleRows(triangle.rows(), below.rows()) = below;
   Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(stacked);
   triangle = stacked.topRows(below.cols()).triangularView<Eigen::Upper>();
@@ -421,7 +421,7 @@ WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, c
   check_rows(rows, static_cast<int>(candidates.size()) / n, source);
   constexpr int most = 10;
   constexpr double kSettled = 0.2, kFar = std::numeric_limits<double>::infinity();
-  // With so little change the covariance of the round before does as well: coefficients differ by hundredths of their sd. Not with all terms in,
+  // With so little change since it was computed a covariance does as well as a new one: coefficients differ by hundredths of their sd. Not with all terms in,
   // which are determined too badly for that.
   constexpr double kNear = 3;
   WeakPosterior result;
@@ -429,11 +429,14 @@ WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, c
   Matrix C = first_coefficients(rows, basis, select ? low : candidates);
   WeakPath path;
   std::optional<WeakLinearisation> around;
-  double moved = kFar;  // the largest change of a coefficient in the round before, in units of its sd
+  double moved = kFar;     // the largest change of a coefficient in the round before, in units of its sd
+  double moved_since = 0;  // since the covariance was computed
   for (int round = 0; round < most; ++round) {
     observer("weighting rows", static_cast<double>(round) / most);
+    const bool keep = select && round >= 2 && moved_since < kNear;
+    if (!keep) moved_since = 0;
     if (around)
-      around->move_to(C, path, select && round >= 2 && moved < kNear);
+      around->move_to(C, path, keep);
     else
       around.emplace(rows, basis, C, path);
     const EvidenceProblem problem = around->problem();
@@ -445,8 +448,10 @@ WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, c
     for (std::size_t q = 0; q < now.terms.size(); ++q) {
       const int o = now.terms[q] / F, m = now.terms[q] % F;
       const auto at = static_cast<Eigen::Index>(q);
-      moved = std::max(moved, std::abs(next(o, m) - C(o, m)) / std::sqrt(now.covariance(at, at)));
+      const double change = std::abs(next(o, m) - C(o, m)), sd = std::sqrt(now.covariance(at, at));
+      moved = std::isfinite(change / sd) || change == 0 ? std::max(moved, change == 0 ? 0 : change / sd) : kFar;
     }
+    moved_since += moved;
     C = next;
     result.rounds = round + 1;
     result.settled = moved <= kSettled && !path.states.empty();

@@ -377,7 +377,7 @@ TEST(ShootingTest, SweepSolvesTheDenseNormalEquations) {
         determined[i] += 1 - gap.dot(covariance * gap) / (gap_sd[i] * gap_sd[i]);
       }
     }
-    const Vector likelier = likelier_gaps(s, e, done, problem.starts, gap_sd);
+    const Vector likelier = likelier_gaps(s, e, done, problem.starts, gap_sd, of_theta);
     for (int i = 0; i < 2; ++i) EXPECT_NEAR(likelier[i], std::sqrt(squares[i] / determined[i]), 1e-5 * likelier[i]) << q;
   }
 }
@@ -399,7 +399,7 @@ TEST(ShootingTest, GapsOfTheSizeThatForecastsNeed) {
       kick = correlation * kick + std::sqrt(1 - correlation * correlation) * stream.normal();
       starts(j + 1, 0) = std::exp(-0.1) * starts(j, 0) + size * kick;
     }
-    return gaps_needed(s, support, theta, starts, gap_sd, Matrix::Zero(1, 1));
+    return gaps_needed(s, support, theta, starts, gap_sd, Matrix::Zero(1, 1), Vector::Ones(1));
   };
   // Independent kicks twice as large: 4, up to the error of a quantile of 200 independent forecasts (.2 of it).
   EXPECT_NEAR(needed(0.2, 0), 4, 0.8);

@@ -196,6 +196,22 @@ TEST(TrajectoryTest, EquationsThatDoNotFitAreReported) {
   EXPECT_EQ(good.model.trajectory->continuity, 0);
 }
 
+TEST(TrajectoryTest, AConstantVariableDoesNotHoldTheOthers) {
+  Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.05), 0.02, 1);
+  const auto alone = best_equations(fit_by_trajectory(data, 3).model);
+  data.variables.push_back("c");
+  Trajectory& t = data.trajectories[0];
+  t.states.conservativeResize(Eigen::NoChange, 3);
+  t.states.col(2).setOnes();
+  const Fit both = fit_by_trajectory(data, 3);
+  EXPECT_EQ(both.summary.status, "converged");
+  const auto found = best_equations(both.model);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(found[i].terms.size(), alone[i].terms.size());
+    for (std::size_t m = 0; m < found[i].terms.size(); ++m) EXPECT_NEAR(found[i].terms[m].mean, alone[i].terms[m].mean, 0.3 * alone[i].terms[m].sd);
+  }
+}
+
 TEST(TrajectoryTest, AConstantVariableStaysConstant) {
   Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.05), 0.02, 1);
   data.variables.push_back("c");
