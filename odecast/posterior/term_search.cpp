@@ -321,6 +321,8 @@ void TermSearch::rate(FittedPath& path) {
     const double n = shooting_.counts()[i];
     if (known_)
       score += e.squares[i] / ((*known_)[i] * (*known_)[i]);
+    else if (!std::isfinite(e.squares[i]))
+      score = kInfinity;  // a segment blows up
     else if (n > 0)
       score += n * portable_log(std::max({e.squares[i] / n, floor_[i] * floor_[i], 1e-300}));
   }
