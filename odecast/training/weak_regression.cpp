@@ -209,14 +209,13 @@ void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path
     if (!observed) {
       for (Eigen::Index i = 0; i < y.rows(); ++i)
         for (int o = 0; o < n; ++o) part.at(i, F + o) = part.J.row(i * n + o).dot(y.row(i) - u.row(i));
-      Eigen::RowVectorXd sums(F + n);
       for (Eigen::Index k = 0; k < count; ++k) {
         const auto& f = rows_.functionals[static_cast<std::size_t>(range.first + k)];
         const auto length = static_cast<Eigen::Index>(f.rule.value.size());
         const Eigen::Map<const Eigen::RowVectorXd> v(f.rule.value.data(), length);
-        sums.noalias() = v * part.at.middleRows(f.first, length);
-        part.features.row(k) = sums.head(F);
-        part.targets.row(k) -= sums.tail(n);
+        const auto at = part.at.middleRows(f.first, length);
+        part.features.row(k).noalias() = v * at.leftCols(F);
+        part.targets.row(k).noalias() -= v * at.rightCols(n);
       }
     }
     if (keep_covariance) continue;
