@@ -12,7 +12,6 @@
 namespace odecast::cli {
 namespace {
 
-
 Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 Json to_json(const AttractorDistance& d) {

@@ -33,7 +33,7 @@ int run(const Arguments& a) {
   write_file(folder / "table.md", table);
   if (a.json())
     fmt::print("{}\n", Json{{"folder", folder.string()}, {"cells", result.cells.size()},
-                                              {"units", result.units}, {"units_found", result.found}}
+                            {"units", result.units}, {"units_found", result.found}}
                            .dump(2));
   else
     say(a, table + fmt::format("\nAll cells in {}", (folder / "cells.csv").string()));

@@ -12,7 +12,6 @@
 namespace odecast::cli {
 namespace {
 
-
 Json to_json(const Mean& m) { return {{"value", m.value}, {"standard_error", m.standard_error}}; }
 
 Json to_json(const EvaluationRow& r) {

@@ -42,7 +42,7 @@ int run(const Arguments& a) {
                                                          {"lower", mean[i] - c * sd[i]},
                                                          {"upper", mean[i] + c * sd[i]}};
     fmt::print("{}\n", Json{{model.kind == ModelKind::map ? "next" : "derivative", j},
-                                              {"level", level}}.dump(2));
+                            {"level", level}}.dump(2));
     return kDone;
   }
   fmt::print("{:<12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "sd", "lower", "upper");

@@ -26,10 +26,10 @@ int run(const Arguments& a) {
   for (const Claim& c : result.claims) ++verdicts[c.verdict()];
   if (a.json()) {
     fmt::print("{}\n", Json{{"folder", folder},
-                                              {"claims", result.claims.size()},
-                                              {"verdicts", verdicts},
-                                              {"units", result.units},
-                                              {"units_found", result.found}}
+                            {"claims", result.claims.size()},
+                            {"verdicts", verdicts},
+                            {"units", result.units},
+                            {"units_found", result.found}}
                            .dump(2));
     return kDone;
   }

@@ -21,7 +21,7 @@ int run_split(const Arguments& a) {
   say_reading(a, table);
   if (a.json())
     fmt::print("{}\n", Json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
-                                              {"test", {{"file", test}, {"rows", parts.test.rows()}}}}
+                            {"test", {{"file", test}, {"rows", parts.test.rows()}}}}
                            .dump(2));
   else
     say(a, fmt::format("{} rows to {}, {} rows to {}", parts.train.rows(), train,

@@ -10,7 +10,6 @@
 namespace odecast::cli {
 namespace {
 
-
 Json to_json(const System& s) {
   Json parameters = Json::object();
   for (const Parameter& p : s.parameters) parameters[p.name] = p.value;

@@ -142,8 +142,8 @@ int run(const Arguments& a) {
       rows.push_back(std::move(row));
     }
     fmt::print("{}\n", Json{{"rows", rows}, {"climatology", result.climatology}, {"horizon", result.horizon},
-                                              {"starts", result.starts}, {"seed", o.seed}, {"units", result.units},
-                                              {"units_found", result.found}, {"command", command}, {"output", folder.string()}}
+                            {"starts", result.starts}, {"seed", o.seed}, {"units", result.units},
+                            {"units_found", result.found}, {"command", command}, {"output", folder.string()}}
                            .dump(2));
     return kDone;
   }

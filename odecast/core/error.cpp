@@ -24,4 +24,9 @@ void throw_usage(const Complaint& complaint) { throw Error(ErrorKind::usage, com
 void throw_data(const Complaint& complaint) { throw Error(ErrorKind::data, complaint); }
 void throw_file(const Complaint& complaint) { throw Error(ErrorKind::file, complaint); }
 
+void require_option(bool good, const std::string& option, const std::string& found, const std::string& expected,
+                    const std::string& remedy) {
+  if (!good) throw_usage({option, found, expected, remedy});
+}
+
 }  // namespace odecast

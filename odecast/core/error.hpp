@@ -37,6 +37,10 @@ class Error : public std::runtime_error {
 [[noreturn]] void throw_data(const Complaint& complaint);
 [[noreturn]] void throw_file(const Complaint& complaint);
 
+/// Usage error unless the option's value is good.
+void require_option(bool good, const std::string& option, const std::string& found, const std::string& expected,
+                    const std::string& remedy);
+
 /// Thrown by an Observer to stop the work; `signal` is the number the program exits with, less 128.
 class Interrupted : public std::runtime_error {
  public:

@@ -62,16 +62,17 @@ struct Member {
   double weight;
 };
 
-/// Members on their way: field and state at a time they share.
+/// Members on their way: field, driven where it has inputs, and state at a time they share.
 struct Underway {
-  std::vector<const VectorField*> fields;
-  std::vector<double> states;  ///< member × variable
+  bool lanes;  ///< all are polynomial
+  std::vector<const VectorField*> fields = {};
+  std::vector<double> states = {};  ///< member × variable
 };
 
-/// From t0 to the given times, in lanes where all are polynomial. `states` has member × variable × lane_stride(times).
+/// From t0 to the given times. `states` has member × variable × lane_stride(times).
 void advance(const EnsembleSetting& s, const Underway& now, double t0, std::span<const double> times, double* states,
              std::span<TrajectoryEnd> ends) {
-  if (in_lanes(s)) {
+  if (now.lanes) {
     LaneProblems problems;
     problems.t0 = t0;
     problems.times = times;
@@ -87,7 +88,7 @@ void advance(const EnsembleSetting& s, const Underway& now, double t0, std::span
   const int stride = lane_stride(static_cast<int>(times.size()));
   for (std::size_t k = 0; k < now.fields.size(); ++k, states += s.n * stride) {
     const Vector start = Eigen::Map<const Vector>(now.states.data() + k * static_cast<std::size_t>(s.n), s.n);
-    const Solution one = solve(s.driven(*now.fields[k]), t0, start, times, s.solver);
+    const Solution one = solve(*now.fields[k], t0, start, times, s.solver);
     ends[k] = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
     for (int t = 0; t < one.outputs; ++t)
       for (int i = 0; i < s.n; ++i) states[i * stride + t] = one.states(t, i);
@@ -122,7 +123,7 @@ void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members
     const AlignedDoubles states = aligned_doubles(place.size() * n * static_cast<std::size_t>(stride));
     std::vector<TrajectoryEnd> ends(place.size());
     advance(s, now, from, times, states.get(), ends);
-    Underway next;
+    Underway next{now.lanes};
     std::vector<std::size_t> left;
     for (std::size_t k = 0; k < place.size(); ++k) {
       const std::size_t at = place[k];
@@ -150,17 +151,24 @@ void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members
 void integrate(const EnsembleSetting& s, const std::vector<Member>& members, double* all_states,
                std::span<TrajectoryEnd> ends) {
   if (members.empty()) return;
-  Underway now;
+  if (s.options.transition_noise) {
+    for (std::size_t k = 0; k < members.size(); ++k)
+      solve_with_transition_noise(s, s.driven(members[k].field), s.start_of(members[k].index), members[k].index,
+                                  all_states + k * s.trajectory_size(), ends[k]);
+    return;
+  }
+  Underway now{in_lanes(s)};
+  std::vector<VectorField> driven;
+  driven.reserve(members.size());
   for (const Member& m : members) {
-    now.fields.push_back(&m.field);
+    now.fields.push_back(now.lanes ? &m.field : &driven.emplace_back(s.driven(m.field)));
     const Vector u = s.start_of(m.index);
     now.states.insert(now.states.end(), u.begin(), u.end());
   }
-  if (s.forced()) return advance_forced(s, members, std::move(now), all_states, ends);
-  if (!s.options.transition_noise) return advance(s, now, s.t0, s.output_times, all_states, ends);
-  for (std::size_t k = 0; k < members.size(); ++k)
-    solve_with_transition_noise(s, s.driven(members[k].field), s.start_of(members[k].index), members[k].index,
-                                all_states + k * s.trajectory_size(), ends[k]);
+  if (s.forced())
+    advance_forced(s, members, std::move(now), all_states, ends);
+  else
+    advance(s, now, s.t0, s.output_times, all_states, ends);
 }
 
 /// Keeps the sample where it is among the first ones asked for.

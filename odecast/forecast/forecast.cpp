@@ -19,75 +19,70 @@ namespace {
 
 constexpr double kMaxStoredBytes = 8e9;
 
-void require(bool good, const char* option, const std::string& found, const char* expected,
-             const char* remedy) {
-  if (!good) throw_usage({option, found, expected, remedy});
-}
-
 void check_options(const Model& model, const ForecastOptions& o, const ForecastStart& start,
                    std::uint64_t atoms) {
   const auto number = [](double x) { return fmt::format("{}", x); };
   const auto is_state = [&](const Vector& v, const char* option) {
-    require(v.size() == model.dimension(), option, fmt::format("{} values", v.size()),
-            fmt::format("{} ({})", model.dimension(), fmt::join(model.variables, ", ")).c_str(),
-            "Give one value per variable, separated by commas.");
-    require(v.allFinite(), option, "a value that is not finite", "finite numbers",
-            "Check the values.");
+    require_option(v.size() == model.dimension(), option, fmt::format("{} values", v.size()),
+                   fmt::format("{} ({})", model.dimension(), fmt::join(model.variables, ", ")),
+                   "Give one value per variable, separated by commas.");
+    require_option(v.allFinite(), option, "a value that is not finite", "finite numbers",
+                   "Check the values.");
   };
   is_state(start.state, "--init");
   is_state(start.sd, "--init-sd");
-  require((start.sd.array() >= 0).all(), "--init-sd", "a negative value", "values >= 0",
-          "A standard deviation is not negative.");
-  require(o.draws >= 2, "--draws", fmt::format("{}", o.draws), "a whole number >= 2",
-          "A band needs at least two trajectories; the paper uses 1000.");
-  require(o.level > 0 && o.level < 1, "--level", number(o.level), "a number between 0 and 1",
-          "0.95 is usual.");
-  require(o.bound_factor > 0, "--bound", number(o.bound_factor), "a number > 0",
-          "The default is 1e6.");
-  require(o.attempts_per_draw >= 1, "--attempts", fmt::format("{}", o.attempts_per_draw),
-          "a whole number >= 1", "The default is 20.");
-  require(o.samples >= 0 && o.samples <= 1000, "samples", fmt::format("{}", o.samples),
-          "a whole number from 0 to 1000", "A figure shows a few.");
-  require(!o.times.empty(), "output times", "none", "at least one after the start",
-          "Give a larger --until or a smaller --step.");
+  require_option((start.sd.array() >= 0).all(), "--init-sd", "a negative value", "values >= 0",
+                 "A standard deviation is not negative.");
+  require_option(o.draws >= 2, "--draws", fmt::format("{}", o.draws), "a whole number >= 2",
+                 "A band needs at least two trajectories; the paper uses 1000.");
+  require_option(o.level > 0 && o.level < 1, "--level", number(o.level), "a number between 0 and 1",
+                 "0.95 is usual.");
+  require_option(o.bound_factor > 0, "--bound", number(o.bound_factor), "a number > 0",
+                 "The default is 1e6.");
+  require_option(o.attempts_per_draw >= 1, "--attempts", fmt::format("{}", o.attempts_per_draw),
+                 "a whole number >= 1", "The default is 20.");
+  require_option(o.samples >= 0 && o.samples <= 1000, "samples", fmt::format("{}", o.samples),
+                 "a whole number from 0 to 1000", "A figure shows a few.");
+  require_option(!o.times.empty(), "output times", "none", "at least one after the start",
+                 "Give a larger --until or a smaller --step.");
   double before = start.time;
   for (const double t : o.times) {
-    require(t > before && std::isfinite(t), "output times", fmt::format("{} after {}", t, before),
-            "increasing times after the start", "Check --from, --until and --at.");
+    require_option(t > before && std::isfinite(t), "output times", fmt::format("{} after {}", t, before),
+                   "increasing times after the start", "Check --from, --until and --at.");
     before = t;
   }
   if (model.kind == ModelKind::flow) check(o.solver);
-  require(model.kind == ModelKind::flow || !o.transition_noise, "--transition-noise", "a map", "a flow",
-          "A map has no solver whose error it would stand for.");
-  require(!o.transition_noise || !model.trajectory || !model.trajectory->forcing.present(), "--transition-noise",
-          "a model with random forcing", "a model that explains its data", "Leave it out: the forcing is larger.");
+  require_option(model.kind == ModelKind::flow || !o.transition_noise, "--transition-noise", "a map", "a flow",
+                 "A map has no solver whose error it would stand for.");
+  require_option(!o.transition_noise || !model.trajectory || !model.trajectory->forcing.present(), "--transition-noise",
+                 "a model with random forcing", "a model that explains its data", "Leave it out: the forcing is larger.");
   if (model.kind == ModelKind::map)
     for (const double t : o.times) {
       const double iterations = (t - start.time) / model.step;
-      require(std::abs(iterations - std::round(iterations)) <= 1e-6 * std::max(1.0, iterations), "output times",
-              fmt::format("t = {}, {:.6g} iterations after the start", t, iterations), "whole numbers of iterations",
-              "The model is a map: choose a --step that is a multiple of the data's spacing.");
+      require_option(std::abs(iterations - std::round(iterations)) <= 1e-6 * std::max(1.0, iterations), "output times",
+                     fmt::format("t = {}, {:.6g} iterations after the start", t, iterations), "whole numbers of iterations",
+                     "The model is a map: choose a --step that is a multiple of the data's spacing.");
     }
   if (o.noise) {
     is_state(*o.noise, "--noise");
-    require((o.noise->array() >= 0).all(), "--noise", "a negative value", "values >= 0",
-            "A standard deviation is not negative.");
+    require_option((o.noise->array() >= 0).all(), "--noise", "a negative value", "values >= 0",
+                   "A standard deviation is not negative.");
   }
   if (o.masks == MaskSource::enumerated) {
-    require(atoms > 0, "--masks", "enumerated, with more than 20 units that may be dropped or a mask that changes",
-            "at most 2^20 masks, one per trajectory", "Use --masks sampled.");
-    require((start.sd.array() == 0).all() && !o.transition_noise, "--masks",
-            "enumerated, with a random start or transition noise", "a point start",
-            "Use --masks sampled.");
+    require_option(atoms > 0, "--masks", "enumerated, with more than 20 units that may be dropped or a mask that changes",
+                   "at most 2^20 masks, one per trajectory", "Use --masks sampled.");
+    require_option((start.sd.array() == 0).all() && !o.transition_noise, "--masks",
+                   "enumerated, with a random start or transition noise", "a point start",
+                   "Use --masks sampled.");
   }
   const double trajectories =
       o.masks == MaskSource::enumerated ? static_cast<double>(atoms) : o.draws;
   if (o.bands != Bands::sd)
-    require(8.0 * trajectories * static_cast<double>(o.times.size()) * model.dimension() <=
-                kMaxStoredBytes,
-            "quantiles", fmt::format("{:.0f} draws at {} times", trajectories, o.times.size()),
-            "at most 8 GB of stored values",
-            "Use --bands sd, fewer draws, or a larger --step.");
+    require_option(8.0 * trajectories * static_cast<double>(o.times.size()) * model.dimension() <=
+                   kMaxStoredBytes,
+                   "quantiles", fmt::format("{:.0f} draws at {} times", trajectories, o.times.size()),
+                   "at most 8 GB of stored values",
+                   "Use --bands sd, fewer draws, or a larger --step.");
 }
 
 /// Puts `order` in the order of `x`. It is nearly in order already when it was in order for the time
@@ -241,18 +236,18 @@ std::shared_ptr<const InputSignal> checked_inputs(const Model& model, const Fore
   const std::string names = fmt::format("{}", fmt::join(model.inputs.names.begin(),
                                                         model.inputs.names.begin() + columns, ", "));
   const double end = o.times.back();
-  require(o.inputs.has_value(), "forecast of a driven system", "no inputs",
-          fmt::format("the future of {}, t = {:.6g} … {:.6g}", names, start, end).c_str(),
-          "Give a table with a time column and these: --drive FILE.");
+  require_option(o.inputs.has_value(), "forecast of a driven system", "no inputs",
+                 fmt::format("the future of {}, t = {:.6g} … {:.6g}", names, start, end),
+                 "Give a table with a time column and these: --drive FILE.");
   const InputSignal& given = *o.inputs;
-  require(given.values.cols() == columns && !given.times.empty(), "inputs",
-          fmt::format("{} columns", given.values.cols()), fmt::format("{}", columns).c_str(), "Give all inputs.");
+  require_option(given.values.cols() == columns && !given.times.empty(), "inputs",
+                 fmt::format("{} columns", given.values.cols()), fmt::format("{}", columns), "Give all inputs.");
   const double usual = given.times.size() > 1 ? given.times[given.times.size() - 1] - given.times[given.times.size() - 2] : 0;
   const double slack = 1e-9 * std::max(1.0, std::abs(end));
-  require(given.times.front() <= start + slack && given.times.back() + usual >= end - slack, "inputs",
-          fmt::format("t = {:.6g} … {:.6g}", given.times.front(), given.times.back()),
-          fmt::format("at least t = {:.6g} … {:.6g}", start, end).c_str(),
-          "A forecast needs the inputs of all its times: give a longer table or a smaller --until.");
+  require_option(given.times.front() <= start + slack && given.times.back() + usual >= end - slack, "inputs",
+                 fmt::format("t = {:.6g} … {:.6g}", given.times.front(), given.times.back()),
+                 fmt::format("at least t = {:.6g} … {:.6g}", start, end),
+                 "A forecast needs the inputs of all its times: give a longer table or a smaller --until.");
   auto signal = std::make_shared<InputSignal>(given);
   for (double& t : signal->times) t /= model.scaling.time;
   for (Eigen::Index j = 0; j < columns; ++j)

@@ -24,28 +24,28 @@ constexpr double kMaxCandidates = 3000;
 /// `variables` are those the function depends on, inputs included.
 std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
   require_option(o.dropout >= 0 && o.dropout < 1, "--dropout", fmt::format("{}", o.dropout),
-          "a rate in [0, 1)", "The paper uses 0.05, 0.25 and 0.5.");
+                 "a rate in [0, 1)", "The paper uses 0.05, 0.25 and 0.5.");
   std::vector<HiddenLayer> hidden;
   if (!o.layers.empty()) {
     for (const int units : o.layers) {
       require_option(units >= 1 && units <= kMaxUnits, "--layers", fmt::format("{}", units),
-              "whole numbers from 1 to 100000", "For example --layers 32,32.");
+                     "whole numbers from 1 to 100000", "For example --layers 32,32.");
       hidden.push_back({units, o.activation,
                         o.activation == Activation::power ? o.degree : 1, o.dropout, o.rescale});
     }
     return hidden;
   }
   require_option(o.degree >= 1 && o.degree <= 20, "--degree", fmt::format("{}", o.degree),
-          "a whole number from 1 to 20", "2 fits most textbook systems.");
+                 "a whole number from 1 to 20", "2 fits most textbook systems.");
   require_option(o.hidden >= 0 && o.hidden <= kMaxUnits, "--hidden", fmt::format("{}", o.hidden),
-          "a whole number from 1 to 100000, or auto", "auto takes one unit per monomial.");
+                 "a whole number from 1 to 100000, or auto", "auto takes one unit per monomial.");
   const double monomials = monomial_count(variables, o.degree);
   const double units = o.hidden > 0 ? o.hidden : monomials;
   require_option(variables * monomials * units <= kMaxCoefficients, "--degree",
-          fmt::format("{} with {} variables ({:.0f} monomials) and {:.0f} hidden units", o.degree,
-                      variables, monomials, units),
-          "at most 1e8 coefficients, variables × monomials × units",
-          "Choose a lower degree or fewer hidden units.");
+                 fmt::format("{} with {} variables ({:.0f} monomials) and {:.0f} hidden units", o.degree,
+                             variables, monomials, units),
+                 "at most 1e8 coefficients, variables × monomials × units",
+                 "Choose a lower degree or fewer hidden units.");
   hidden.push_back({o.hidden > 0 ? o.hidden : static_cast<int>(monomials), Activation::power,
                     o.degree, o.dropout, o.rescale});
   return hidden;
@@ -76,7 +76,7 @@ Network checked_network(int arguments, int n, const FitOptions& o) {
     width = layer.units;
   }
   require_option(parameters <= kMaxParameters, "network", fmt::format("{:.0f} weights", parameters),
-          "at most 1e8", "Use fewer or smaller layers.");
+                 "at most 1e8", "Use fewer or smaller layers.");
   return make_network(arguments, hidden, n, o.seed);
 }
 
@@ -133,16 +133,16 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   model.network = checked_network(arguments, source.dimension(), o);
   check(o.derivative, source.dimension());
   require_option(polynomial_kernel(model.network).has_value(), "--trainer", "exact with --layers",
-          "adam or sgd for a general network",
-          "The exact trainer is for polynomial kernels only.");
+                 "adam or sgd for a general network",
+                 "The exact trainer is for polynomial kernels only.");
   const bool least_squares =
       o.dropout == 0 && polynomial_kernel(model.network)->units() >=
                             monomial_count(arguments, o.degree);
   require_option(!o.select_terms || least_squares, "--terms",
-          fmt::format("select with dropout {} and {} hidden units", o.dropout,
-                      polynomial_kernel(model.network)->units()),
-          "--dropout 0 and at least one hidden unit per monomial",
-          "Dropout draws units, each of them many terms: give --dropout 0, or --terms all.");
+                 fmt::format("select with dropout {} and {} hidden units", o.dropout,
+                             polynomial_kernel(model.network)->units()),
+                 "--dropout 0 and at least one hidden unit per monomial",
+                 "Dropout draws units, each of them many terms: give --dropout 0, or --terms all.");
   observer("reading", 0);
   const FitData data = fit_data(source, o);
   describe(model, source, data, o);
@@ -238,20 +238,20 @@ void describe_observed(Model& model, const Dataset& data) {
 Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& observer) {
   const auto begin = std::chrono::steady_clock::now();
   require_option(o.degree >= 1 && o.degree <= 20, "--degree", fmt::format("{}", o.degree),
-          "a whole number from 1 to 20", "2 fits most textbook systems.");
+                 "a whole number from 1 to 20", "2 fits most textbook systems.");
   require_option(o.kind == ModelKind::flow, "--kind", "map with --posterior trajectory", "flow",
-          "Maps are learnt by --posterior dropout.");
+                 "Maps are learnt by --posterior dropout.");
   const int arguments = data.dimension() + static_cast<int>(data.inputs.size()) + (o.time_name.empty() ? 0 : 1);
   require_option(data.dimension() * monomial_count(arguments, o.degree) <= kMaxCandidates, "--degree",
-          fmt::format("{} with {} variables{}", o.degree, data.dimension(),
-                      arguments > data.dimension() ? fmt::format(" and {} inputs", arguments - data.dimension()) : ""),
-          "at most 3000 candidate terms, variables × monomials", "Choose a lower degree.");
+                 fmt::format("{} with {} variables{}", o.degree, data.dimension(),
+                             arguments > data.dimension() ? fmt::format(" and {} inputs", arguments - data.dimension()) : ""),
+                 "at most 3000 candidate terms, variables × monomials", "Choose a lower degree.");
   if (o.trajectory.noise) {
     const Vector& noise = *o.trajectory.noise;
     require_option(noise.size() == 1 || noise.size() == data.dimension(), "--noise", fmt::format("{} values", noise.size()),
-            "one, or one per variable", "Give the standard deviations in the order of the columns.");
+                   "one, or one per variable", "Give the standard deviations in the order of the columns.");
     require_option((noise.array() > 0).all() && noise.allFinite(), "--noise", "a value that is not > 0",
-            "standard deviations", "Leave it out to have the noise estimated.");
+                   "standard deviations", "Leave it out to have the noise estimated.");
   }
   TrajectoryOptions options = o.trajectory;
   if (options.noise && options.noise->size() == 1)
@@ -302,10 +302,10 @@ Fit fit_ensemble(const Dataset& data, const FitOptions& given, const Observer& o
   one.posterior = PosteriorKind::dropout;
   one.dropout = 0;
   require_option(given.members >= 2 && given.members <= 1000, "--members", fmt::format("{}", given.members),
-          "a whole number from 2 to 1000", "10 are usual.");
+                 "a whole number from 2 to 1000", "10 are usual.");
   require_option(!fits_source(one), "--posterior", "ensemble by the exact trainer", "--trainer adam or sgd, or --layers",
-          "Without dropout the exact trainer gives the same polynomial from every seed: choose another trainer, or --posterior "
-          "bootstrap.");
+                 "Without dropout the exact trainer gives the same polynomial from every seed: choose another trainer, or --posterior "
+                 "bootstrap.");
   Fit result;
   for (int k = 0; k < given.members; ++k) {
     one.seed = given.seed + static_cast<std::uint64_t>(k);
@@ -348,10 +348,10 @@ Fit fit(const Dataset& data, const FitOptions& given, const Observer& observer) 
   const FitData arguments = fit_data(source, o);
   describe(model, source, arguments, o);
   require_option(o.derivative.method != DerivativeMethod::weak, "--derivative", "weak with --trainer adam or sgd",
-          "a derivative at every row",
-          "The integral form has none: choose --derivative spline or savgol, or --trainer exact.");
+                 "a derivative at every row",
+                 "The integral form has none: choose --derivative spline or savgol, or --trainer exact.");
   require_option(!o.select_terms, "--terms", "select with --trainer adam or sgd", "--trainer exact",
-          "Leave --terms out.");
+                 "Leave --terms out.");
   o = with_derivative(given, arguments, model, result.summary, true, observer);
   const Dataset scaled = arguments.in_model_units();
   const DerivativeRows rows = first_targets(

@@ -12,10 +12,6 @@
 
 namespace odecast {
 
-inline void require_option(bool good, const char* option, const std::string& found, const char* expected, const char* remedy) {
-  if (!good) throw_usage({option, found, expected, remedy});
-}
-
 inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

@@ -46,7 +46,7 @@ void describe(Model& model, const ObservationSource& source, const FitData& data
   const ObservationSummary& summary = data.summary;
   const Eigen::Index n = source.dimension(), inputs = data.size() - n;
   require_option(o.kind == ModelKind::flow || summary.pairs > 0, "--kind", "map with trajectories of one row",
-          "rows that follow each other", "A map is learnt from pairs of rows.");
+                 "rows that follow each other", "A map is learnt from pairs of rows.");
   model.kind = o.kind;
   model.variables = source.variables;
   model.scaling = {data.scaling.offset.head(n), data.scaling.scale.head(n), data.scaling.time};

@@ -232,10 +232,10 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
   const int arguments = argument_count(source, o), n = source.dimension();
   const bool automatic = o.degree == kAutomaticDegree;
   require_option(automatic || (o.degree >= 1 && o.degree <= 20), "--degree", fmt::format("{}", o.degree),
-          "a whole number from 1 to 20, or auto", "2 fits most textbook systems.");
+                 "a whole number from 1 to 20, or auto", "2 fits most textbook systems.");
   require_option(n * monomial_count(arguments, automatic ? 1 : o.degree) <= kMostJointUnknowns, "--degree",
-          fmt::format("{} with {} variables", o.degree, arguments),
-          "at most 600 candidate terms, variables × monomials", "Choose a lower degree.");
+                 fmt::format("{} with {} variables", o.degree, arguments),
+                 "at most 600 candidate terms, variables × monomials", "Choose a lower degree.");
   check(o.derivative, n);
   observer("reading", 0);
   const FitData data = fit_data(source, o);
@@ -245,7 +245,7 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
   o = with_derivative(choosing, data, model, summary, false, observer);
   const bool bootstrap = o.posterior == PosteriorKind::bootstrap;
   require_option(!bootstrap || (o.replicates >= 2 && o.replicates <= 100'000), "--replicates", fmt::format("{}", o.replicates),
-          "a whole number from 2 to 100000", "100 give a standard deviation to 7 %.");
+                 "a whole number from 2 to 100000", "100 give a standard deviation to 7 %.");
   Regression r;
   std::vector<CoefficientSet> sets;
   long rows = 0;
@@ -270,7 +270,7 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
     RowFactor factor = row_factor(data, n, degree, o, summary, observer);
     rows = factor.rows();
     require_option(static_cast<double>(rows) >= monomial_count(arguments, degree), "--degree", fmt::format("{} rows for degree {}", rows, degree),
-            "a row for each monomial", "Give more data or choose a lower degree.");
+                   "a row for each monomial", "Give more data or choose a lower degree.");
     const auto begin = std::chrono::steady_clock::now();
     for (int d = 1; automatic && d <= degree; ++d) summary.degrees.push_back(trial(d, regress(factor, n, d, o.select_terms)));
     o.degree = automatic ? best_degree(summary.degrees) : degree;
@@ -301,8 +301,8 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
       : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", o.replicates, rows,
                                     is_weak(o) ? "integrals" : "rows", o.degree)
                       : fmt::format("normal posterior of {} coefficients of degree {} from {} {}{}", summary.terms, o.degree,
-                                       rows, is_weak(o) ? "integrals" : "rows",
-                                       is_weak(o) ? fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit) : "");
+                                    rows, is_weak(o) ? "integrals" : "rows",
+                                    is_weak(o) ? fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit) : "");
   if (summary.usable && !r.settled) summary.reason += fmt::format("; terms or coefficients still change after {} rounds", r.rounds);
   auto& record = model.training;
   record.trainer = bootstrap ? "bootstrap" : "regression";

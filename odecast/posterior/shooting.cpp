@@ -362,15 +362,13 @@ std::vector<Matrix> Shooting::path(const Support& support, const Vector& theta,
 
 double Shooting::segment_time() const {
   double time = 0, many = 0;
-  for (const bool all : {false, true})  // the last of a run have none after them, and count only where there are no others
-    for (int j = 0; j < segments() && (many == 0 || !all); ++j) {
-      const Segment& s = segment(j);
-      if (s.intervals() == 0 || s.last != all) continue;
-      const auto& times = runs_[index(s.run)].times;
-      time += times[index(s.first + s.intervals())] - times[index(s.first)];
-      many += 1;
-    }
-  return time / std::max(1.0, many);
+  for (const Segment& s : segments_) {
+    if (s.last) continue;
+    const auto& times = runs_[index(s.run)].times;
+    time += times[index(s.first + s.intervals())] - times[index(s.first)];
+    many += 1;
+  }
+  return many > 0 ? time / many : 0;
 }
 
 Vector Shooting::flow_error(const Flow& other, const Support& support, const Vector& theta,

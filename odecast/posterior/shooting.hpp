@@ -77,7 +77,7 @@ class Shooting {
   };
   const Segment& segment(int j) const { return segments_[static_cast<std::size_t>(j)]; }
   int per_segment() const { return per_segment_; }
-  /// Mean time from one segment's start to the next one's.
+  /// Mean time from one segment's start to the next one's; 0 where every run is one segment.
   double segment_time() const;
 
   void set_noise(const Vector& sd);

@@ -172,7 +172,7 @@ double TermSearch::averaging_penalty(const FieldTerm& term) const {
 
 FittedPath TermSearch::start(const Support& support) {
   FittedPath path{support, Vector::Zero(static_cast<long>(support.size())),
-            Matrix(shooting_.segments(), dimension()), initial_noise()};
+                  Matrix(shooting_.segments(), dimension()), initial_noise()};
   for (int j = 0; j < shooting_.segments(); ++j)
     path.starts.row(j) =
         smoothed_.values[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
@@ -628,14 +628,18 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
   // Shorter segments, so that what the equations lack has a say within them too; white noise keeps its variance per time.
   const auto states = shooting_.path(path.support, path.theta, path.starts);
   const double before = shooting_.segment_time();
-  const bool without_gaps = shooting_.segments() == static_cast<int>(shooting_.runs().size());
-  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, shooting_.per_segment() / kShorter), shooting_.flow(), options_.threads);
-  gap_sd *= std::sqrt(shooting_.segment_time() / before);
+  std::size_t longest = 0;
+  for (const ObservedRun& run : shooting_.runs()) longest = std::max(longest, run.times.size());
+  const int length = std::min(shooting_.per_segment(), static_cast<int>(longest)) / kShorter;
+  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, length), shooting_.flow(), options_.threads);
   path.starts.resize(shooting_.segments(), dimension());
   for (int j = 0; j < shooting_.segments(); ++j)
     path.starts.row(j) = states[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
   use(path);
-  if (without_gaps) gap_sd = likeliest_gaps(path, gap_sd);
+  if (before > 0)
+    gap_sd *= std::sqrt(shooting_.segment_time() / before);
+  else  // there were no gaps to learn from
+    gap_sd = likeliest_gaps(path, path.noise);
   do
     descend(path, gap_sd, 30, 0.1);
   while (refine(path));

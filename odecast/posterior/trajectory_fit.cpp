@@ -242,7 +242,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     return runs;
   };
   TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active, p.known,
-              p.smoothed, fit.steps, observer);
+                  p.smoothed, fit.steps, observer);
   // Where observations stand much closer than the signal moves, terms are found on groups of them.
   int group = static_cast<int>(std::floor(p.smoothed.time_scale / (30 * p.spacing)));
   group -= group % 2 == 0;
@@ -260,8 +260,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     if (p.known) known = *p.known / std::sqrt(static_cast<double>(group));
     TrajectoryOptions plain = o;  // outliers have lost their pull in the groups
     plain.robust = false;
-    TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps,
-                  observer);
+    TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps, observer);
     path = climb(search, p, o.degree);
     path.starts = transfer(search, path, fine);
     path.noise = fine.initial_noise();

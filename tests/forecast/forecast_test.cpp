@@ -479,7 +479,7 @@ TEST(ForecastTest, RegularTimesEndWhereTheyShould) {
   EXPECT_EQ(regular_times(0, 1, 0.3).size(), 3u);
   EXPECT_EQ(regular_times(5, 5.01, 1).back(), 5.01);
   for (const auto& [start, end, step] : {std::tuple{0.0, 1.0, 0.0}, {0.0, 1.0, -1.0}, {1.0, 1.0, 0.1},
-                                        {0.0, 1e9, 1e-9}, {0.0, double(NAN), 0.1}})
+                                         {0.0, 1e9, 1e-9}, {0.0, double(NAN), 0.1}})
     EXPECT_THROW(regular_times(start, end, step), Error);
 }
 

@@ -383,31 +383,64 @@ TEST(ShootingTest, SweepSolvesTheDenseNormalEquations) {
 }
 
 TEST(ShootingTest, GapsOfTheSizeThatForecastsNeed) {
-  // u' = -u in 2000 segments, kicked at their ends; coefficient known.
+  // u' = -u in 4000 segments, kicked at their ends; coefficient known.
+  const int segments = 4000;
+  const double decay = std::exp(-0.1);
   const auto basis = std::make_shared<MonomialBasis>(1, 1);
   const Support support = {{0, 1}};
   const Vector theta = Vector::Constant(1, -1), gap_sd = Vector::Constant(1, 0.1);
-  ObservedRun run{{}, Matrix::Zero(2001, 1), Matrix::Ones(2001, 1)};
-  for (int k = 0; k <= 2000; ++k) run.times.push_back(0.1 * k);
+  ObservedRun run{{}, Matrix::Zero(segments + 1, 1), Matrix::Ones(segments + 1, 1)};
+  for (int k = 0; k <= segments; ++k) run.times.push_back(0.1 * k);
   const Shooting s({run}, basis, 1, {FlowMethod::rk8, 0.1, 1});
-  ASSERT_GE(s.segments(), 2000);
-  const auto needed = [&](double size, double correlation) {
-    Stream stream(1, Purpose::initial_state, 0);
+  ASSERT_GE(s.segments(), segments);
+  // Kicks of that size, each like the last: cov(κ_j, κ_k) = size² ρ^|j-k|.
+  const auto needed = [&](double size, double rho, std::uint64_t seed) {
+    Stream stream(seed, Purpose::initial_state, 0);
     Matrix starts = Matrix::Zero(s.segments(), 1);
-    double kick = 0;
+    double kick = stream.normal();
     for (int j = 0; j + 1 < s.segments(); ++j) {
-      kick = correlation * kick + std::sqrt(1 - correlation * correlation) * stream.normal();
-      starts(j + 1, 0) = std::exp(-0.1) * starts(j, 0) + size * kick;
+      starts(j + 1, 0) = decay * starts(j, 0) + size * kick;
+      kick = rho * kick + std::sqrt(1 - rho * rho) * stream.normal();
     }
     return gaps_needed(s, support, theta, starts, gap_sd, Matrix::Zero(1, 1), Vector::Ones(1));
   };
-  // Independent kicks twice as large: 4, up to the error of a quantile of 200 independent forecasts (.2 of it).
-  EXPECT_NEAR(needed(0.2, 0), 4, 0.8);
-  EXPECT_NEAR(needed(0.4, 0) / needed(0.2, 0), 4, 1e-9);
-  EXPECT_EQ(needed(0.01, 0), 1);
-  // Alike over ten segments: forecasts over many see (1 + ρ) / (1 - ρ) = 19 times the variance, over few less.
-  EXPECT_GT(needed(0.1, 0.9), 4);
-  EXPECT_LT(needed(0.1, 0.9), 25);
+  // An error over l segments is normal, of r_l times the variance that independent gaps of gap_sd give:
+  //   r_l = size² Σ_m Σ_k a^(m+k) ρ^|m-k| / (gap_sd² Σ_m a^2m),   and   mean over l of P(χ²₁ r_l <= 1.96² λ) = .95.
+  const auto exact = [&](double size, double rho) {
+    std::vector<double> ratios;
+    for (const int lead : {1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 94}) {
+      double forced = 0, white = 0;
+      for (int m = 0; m < lead; ++m) {
+        white += std::pow(decay, 2 * m);
+        for (int k = 0; k < lead; ++k) forced += std::pow(decay, m + k) * std::pow(rho, std::abs(m - k));
+      }
+      ratios.push_back(size * size * forced / (gap_sd[0] * gap_sd[0] * white));
+    }
+    double low = 0, high = 1000;
+    while (high - low > 1e-9) {
+      const double lambda = (low + high) / 2;
+      double held = 0;
+      for (const double r : ratios) held += std::erf(1.959964 * std::sqrt(lambda / r / 2)) / static_cast<double>(ratios.size());
+      (held < 0.95 ? low : high) = lambda;
+    }
+    return low;
+  };
+  EXPECT_NEAR(exact(0.2, 0), 4, 1e-5);
+  for (const double rho : {0.0, 0.9}) {
+    const int seeds = 16;
+    double sum = 0, squares = 0;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      const double x = needed(0.2, rho, seed);
+      sum += x;
+      squares += x * x;
+    }
+    const double mean = sum / seeds, error = std::sqrt((squares / seeds - mean * mean) / (seeds - 1));
+    std::printf("rho %.1f: %.2f +- %.2f, exactly %.2f\n", rho, mean, error, exact(0.2, rho));
+    EXPECT_LT(error, 0.05 * mean) << "of no use as a test";
+    EXPECT_NEAR(mean, exact(0.2, rho), 5 * error) << rho;
+  }
+  EXPECT_NEAR(needed(0.4, 0, 1) / needed(0.2, 0, 1), 4, 1e-9);
+  EXPECT_EQ(needed(0.01, 0, 1), 1);
 }
 
 TEST(ShootingTest, ContinuityLimits) {

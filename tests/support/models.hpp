@@ -45,7 +45,7 @@ inline Model exploding_model(double dropout, int units = 1, double a = 1) {
   return m;
 }
 
-/// du/dt = a u in one variable, known exactly, with kicks of that sd at the end of every interval.
+/// du/dt = a u in one variable, known exactly, with kicks of that sd, one in every interval.
 inline Model forced_model(double a, double sd, double interval) {
   Model m = make_model(decaying_model(1, 0).network);
   m.network = {};
