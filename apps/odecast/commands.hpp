@@ -9,7 +9,7 @@
 #include "odecast/core/observer.hpp"
 #include "odecast/core/matrix.hpp"
 #include "odecast/observations/reading.hpp"
-#include "odecast/report/results.hpp"
+#include "odecast/report/page_parts.hpp"
 #include "odecast/scores/evaluate.hpp"
 #include "odecast/scores/scores.hpp"
 
@@ -113,13 +113,13 @@ std::vector<Option> evaluate_option_list();
 /// The file with the model's variables and inputs.
 Dataset read_truth(const Arguments& arguments, const Model& model, const std::string& path);
 Json evaluation_json(const Evaluation& evaluation, const EvaluateOptions& options);
+std::string evaluation_text(const Evaluation& evaluation, const EvaluateOptions& options);
 /// Coverage before and, judged on the other half of the starts, after; by how much bands become wider.
-/// How much the bands change, and what halves of the starts say of that.
-std::string calibration_text(const CalibrationPart& calibration);
 Json calibration_json(const CalibrationPart& calibration);
 /// With the standard error over the starts.
 Json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration);
-std::string evaluation_text(const Evaluation& evaluation, const EvaluateOptions& options);
+/// How much the bands change, and what halves of the starts say of that.
+std::string calibration_text(const CalibrationPart& calibration);
 
 Vector to_vector(const std::vector<double>& values);
 

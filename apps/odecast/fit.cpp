@@ -13,7 +13,7 @@
 #include "odecast/observations/rows.hpp"
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
-#include "odecast/report/results.hpp"
+#include "odecast/report/fit_page.hpp"
 #include "odecast/scores/evaluate.hpp"
 
 namespace odecast::cli {

@@ -12,7 +12,7 @@
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/posterior/model_file.hpp"
-#include "odecast/report/results.hpp"
+#include "odecast/report/forecast_page.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast::cli {
@@ -186,10 +186,10 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   if (usable) write_observations(output, {model.variables, {{"", one.times, one.states}}});
   if (a.json())
     fmt::print("{}\n", Json{{"status", status_name(one.status)},
-                                              {"field", a.text("--field")},
-                                              {"rows", one.times.size()},
-                                              {"reached", one.reached},
-                                              {"output", usable ? output : ""}}
+                            {"field", a.text("--field")},
+                            {"rows", one.times.size()},
+                            {"reached", one.reached},
+                            {"output", usable ? output : ""}}
                            .dump(2));
   else if (usable)
     say(a, fmt::format("One trajectory of the {} field to t = {:.6g}, written to {}",

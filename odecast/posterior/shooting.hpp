@@ -13,9 +13,6 @@
 
 namespace odecast {
 
-/// A count or place as the standard library has it.
-inline std::size_t index(long i) { return static_cast<std::size_t>(i); }
-
 /// One run of observations. Weight 0 means: not observed, the value is not looked at.
 struct ObservedRun {
   std::vector<double> times;

@@ -23,92 +23,12 @@ constexpr double kHopeless = 3;        ///< noise over the smoother's of a path 
 constexpr int kShorter = 4;             ///< segments, where the equations do not fit
 constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 
-bool by_change(const QuadraticModel::Move& a, const QuadraticModel::Move& b) {
-  return a.change < b.change;
-}
-
 FittedPath better(const std::vector<FittedPath>& paths) {
   return *std::min_element(paths.begin(), paths.end(),
                            [](const FittedPath& a, const FittedPath& b) { return a.score < b.score; });
 }
 
-/// The set that best moves in the quadratic model lead to, and the change of cost + penalty.
-double settle(const QuadraticModel& model, std::vector<int>& set) {
-  double change = 0;
-  for (int k = 0; k < 30; ++k) {
-    const auto list = model.moves(set);
-    const auto best = std::min_element(list.begin(), list.end(), by_change);
-    if (best == list.end() || best->change >= -1e-6) break;
-    change += best->change;
-    QuadraticModel::apply(set, *best);
-  }
-  return change;
-}
-
 }  // namespace
-
-Eigen::MatrixXd inverse_information(const Matrix& Q) {
-  const Vector scale = Q.diagonal().cwiseSqrt().cwiseInverse();
-  const Eigen::MatrixXd unit = scale.asDiagonal() * Q * scale.asDiagonal();
-  const Eigen::MatrixXd inverse =
-      Eigen::LDLT<Eigen::MatrixXd>(unit).solve(Eigen::MatrixXd::Identity(Q.rows(), Q.cols()));
-  return scale.asDiagonal() * (0.5 * (inverse + inverse.transpose())) * scale.asDiagonal();
-}
-
-std::vector<QuadraticModel::Move> QuadraticModel::moves(const std::vector<int>& S) const {
-  const int p = static_cast<int>(S.size()), all = static_cast<int>(b.size());
-  Matrix QS(p, p), cross(p, all);
-  Vector bS(p);
-  for (int a = 0; a < p; ++a) {
-    bS[a] = b[S[index(a)]];
-    for (int c = 0; c < p; ++c) QS(a, c) = Q(S[index(a)], S[index(c)]);
-    for (int j = 0; j < all; ++j) cross(a, j) = Q(S[index(a)], j);
-  }
-  std::vector<char> in_set(index(all), 0);
-  for (const int s : S) in_set[index(s)] = 1;
-  std::vector<Move> list;
-  const Eigen::MatrixXd inverse = p > 0 ? inverse_information(QS) : Eigen::MatrixXd(0, 0);
-  const Eigen::MatrixXd half = inverse * cross;  // Q_SS⁻¹ Q_Sj
-  const Vector theta = inverse * bS;
-  // Adding j gains (b_j - Q_jS θ)² / (Q_jj - Q_jS Q_SS⁻¹ Q_Sj); dropping i loses θ_i² /
-  // (Q_SS⁻¹)_ii.
-  for (int out = -1; out < p; ++out) {
-    double lost = 0;
-    if (out >= 0) {
-      lost = theta[out] * theta[out] / inverse(out, out) - penalty[index(S[index(out)])];
-      list.push_back({out, -1, lost});
-    }
-    for (int j = 0; j < all; ++j) {
-      if (in_set[index(j)]) continue;
-      double slope = b[j] - cross.col(j).dot(theta);
-      double left = Q(j, j) - cross.col(j).dot(half.col(j));
-      if (out >= 0) {
-        // Without i: θ and Q_SS⁻¹ conditioned on θ_i = 0 (rank one).
-        slope += half(out, j) * theta[out] / inverse(out, out);
-        left += half(out, j) * half(out, j) / inverse(out, out);
-      }
-      if (!(left > 1e-9 * Q(j, j))) continue;  // a copy of what is there
-      list.push_back({out, j, lost - slope * slope / left + penalty[index(j)]});
-    }
-  }
-  return list;
-}
-
-void QuadraticModel::apply(std::vector<int>& S, const Move& move) {
-  if (move.out >= 0) S.erase(S.begin() + move.out);
-  if (move.in >= 0) S.insert(std::upper_bound(S.begin(), S.end(), move.in), move.in);
-}
-
-Vector QuadraticModel::minimiser(const std::vector<int>& S) const {
-  const int p = static_cast<int>(S.size());
-  Matrix QS(p, p);
-  Vector bS(p);
-  for (int a = 0; a < p; ++a) {
-    bS[a] = b[S[index(a)]];
-    for (int c = 0; c < p; ++c) QS(a, c) = Q(S[index(a)], S[index(c)]);
-  }
-  return inverse_information(QS) * bS;
-}
 
 TermSearch::TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
                        const TrajectoryOptions& options, const Vector& active,
@@ -471,15 +391,15 @@ void TermSearch::improve(FittedPath& path, const Support& all) {
       proposals.push_back({change, set});
     };
     std::vector<int> set = l.chosen;
-    const double straight = settle(l.model, set);
+    const double straight = l.model.settle(set);
     propose(straight, set);
     auto list = l.model.moves(l.chosen);
-    std::sort(list.begin(), list.end(), by_change);
+    std::sort(list.begin(), list.end());
     for (std::size_t k = 0; k < std::min<std::size_t>(12, list.size()); ++k) {
       std::vector<int> through = l.chosen;
       QuadraticModel::apply(through, list[k]);
       propose(list[k].change, through);
-      const double change = list[k].change + settle(l.model, through);
+      const double change = list[k].change + l.model.settle(through);
       propose(change, through);
     }
     std::stable_sort(proposals.begin(), proposals.end(),

@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "odecast/posterior/quadratic_model.hpp"
 #include "odecast/posterior/smoother.hpp"
 #include "odecast/posterior/trajectory_fit.hpp"
 
@@ -24,27 +25,6 @@ struct FittedPath {
 struct LoosePath {
   FittedPath path;
   Forcing forcing;
-};
-
-/// Q⁻¹, scaled to a unit diagonal on the way.
-Eigen::MatrixXd inverse_information(const Matrix& Q);
-
-/// The quadratic model of the cost over all candidates: cost(S) = const - b_S' Q_SS⁻¹ b_S.
-struct QuadraticModel {
-  Matrix Q;
-  Vector b;
-  std::vector<double> penalty;
-
-  /// A change of the set: `out` leaves (or -1), `in` enters (or -1); the change of cost + penalty.
-  struct Move {
-    int out, in;
-    double change;
-  };
-
-  /// All single moves from the set `S` (indices into the candidates).
-  std::vector<Move> moves(const std::vector<int>& S) const;
-  static void apply(std::vector<int>& S, const Move& move);
-  Vector minimiser(const std::vector<int>& S) const;
 };
 
 /// The search for terms on one set of observations.

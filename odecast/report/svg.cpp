@@ -4,7 +4,6 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "odecast/report/axes.hpp"
 #include "odecast/report/markup.hpp"
 
 namespace odecast {
@@ -26,8 +26,6 @@ constexpr double kSwatch = 26, kBandOpacity = 0.22;
 constexpr std::string_view kText = "#222", kSoftText = "#555", kAxis = "#777", kGrid = "#e4e4e4";
 constexpr std::string_view kFonts =
     "Helvetica Neue,Helvetica,Arial,Liberation Sans,DejaVu Sans,sans-serif";
-// Larger magnitudes would overflow when a range is widened or subtracted.
-constexpr double kHuge = 1e300;
 
 std::string_view color(Ink ink) { return ink_color(ink); }
 
@@ -123,179 +121,7 @@ void append_points(std::string& out, const std::vector<Point>& points, int grid)
   }
 }
 
-// ---- ranges and ticks ------------------------------------------------------------------------
-
-struct Range {
-  double lo = std::numeric_limits<double>::infinity();
-  double hi = -std::numeric_limits<double>::infinity();
-
-  bool empty() const { return !(lo <= hi); }
-  double span() const { return hi - lo; }
-  void add(double value) {
-    if (!std::isfinite(value)) return;
-    value = std::clamp(value, -kHuge, kHuge);
-    lo = std::min(lo, value);
-    hi = std::max(hi, value);
-  }
-  void add(const Range& other) {
-    lo = std::min(lo, other.lo);
-    hi = std::max(hi, other.hi);
-  }
-};
-
-Range widened(const Range& range, double by) { return {range.lo - by, range.hi + by}; }
-
-/// A range that can be drawn: not empty, and not so narrow that only rounding errors would show.
-Range drawable(const Range& range) {
-  if (range.empty()) return {0, 1};
-  const double size = std::max(std::abs(range.lo), std::abs(range.hi));
-  if (range.span() > 1e-10 * size && range.span() > 1e-290) return range;
-  return widened(range, size > 1e-280 ? 0.1 * size : 1.0);
-}
-
-std::size_t length(const Line& line) {
-  assert(line.x.size() == line.y.size());
-  return std::min(line.x.size(), line.y.size());
-}
-
-std::size_t length(const Band& band) {
-  assert(band.x.size() == band.lower.size() && band.x.size() == band.upper.size());
-  return std::min({band.x.size(), band.lower.size(), band.upper.size()});
-}
-
-/// What the points that can be drawn cover.
-Range data_x_range(const Panel& panel) {
-  Range range;
-  for (const Line& line : panel.lines)
-    for (std::size_t i = 0; i < length(line); ++i)
-      if (std::isfinite(line.y[i])) range.add(line.x[i]);
-  for (const Band& band : panel.bands)
-    for (std::size_t i = 0; i < length(band); ++i)
-      if (!std::isnan(band.lower[i]) && !std::isnan(band.upper[i])) range.add(band.x[i]);
-  for (const Bars& bars : panel.bars)
-    for (const double edge : bars.edges) range.add(edge);
-  return range;
-}
-
-Range x_range(const Panel& panel) {
-  const Range range = drawable(data_x_range(panel));
-  // Time runs from edge to edge; a curve in the plane needs some air around it.
-  const bool forward = std::all_of(panel.lines.begin(), panel.lines.end(), [](const Line& line) {
-    return !line.points && std::is_sorted(line.x.begin(), line.x.end());
-  });
-  return forward ? range : widened(range, 0.05 * range.span());
-}
-
-Range y_range(const Panel& panel) {
-  if (panel.y_range) {
-    Range given;
-    given.add(panel.y_range->first);
-    given.add(panel.y_range->second);
-    return drawable(given);
-  }
-  Range lines;
-  for (const Line& line : panel.lines)
-    for (std::size_t i = 0; i < length(line); ++i)
-      if (std::isfinite(line.x[i])) lines.add(line.y[i]);
-  for (const Bars& bars : panel.bars) {
-    lines.add(0.0);
-    for (const double height : bars.heights) lines.add(height);
-  }
-  Range all = lines;
-  for (const Band& band : panel.bands) {
-    Range with_band = lines;
-    for (std::size_t i = 0; i < length(band); ++i)
-      if (std::isfinite(band.x[i])) {
-        with_band.add(band.lower[i]);
-        with_band.add(band.upper[i]);
-      }
-    const bool flattens = lines.span() > 0 && with_band.span() > 4 * lines.span();
-    all.add(flattens ? widened(lines, 0.5 * lines.span()) : with_band);
-  }
-  all = drawable(all);
-  const bool on_zero = !panel.bars.empty() && all.lo == 0;
-  return {on_zero ? 0 : all.lo - 0.05 * all.span(), all.hi + 0.05 * all.span()};
-}
-
-struct Ticks {
-  std::vector<double> values;
-  std::vector<std::string> labels;
-};
-
-/// Text of digits × 10^exponent.
-std::string tick_label(std::int64_t digits, int exponent, bool scientific) {
-  std::string text = std::to_string(std::abs(digits));
-  if (!scientific) {
-    const std::size_t decimals = static_cast<std::size_t>(std::max(0, -exponent));
-    if (digits != 0) text.append(static_cast<std::size_t>(std::max(0, exponent)), '0');
-    if (text.size() <= decimals) text.insert(0, decimals + 1 - text.size(), '0');
-    if (decimals > 0) text.insert(text.size() - decimals, ".");
-  } else if (digits != 0) {
-    exponent += static_cast<int>(text.size()) - 1;
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.size() > 1) text.insert(1, ".");
-    text += exponent < 0 ? "e\u2212" : "e";
-    text += std::to_string(std::abs(exponent));
-  }
-  return (digits < 0 ? "\u2212" : "") + text;
-}
-
-/// At most `most` ticks, a step of 1, 2 or 5 times a power of ten apart.
-Ticks make_ticks(const Range& range, int most) {
-  static constexpr std::array<int, 3> kSteps = {1, 2, 5};
-  int exponent = static_cast<int>(std::floor(std::log10(range.span() / most))) - 1;
-  std::int64_t first = 0, last = 0;
-  int step = 0;
-  double power = 1;
-  // Quotients are at most 1e11 here, because drawable() refuses narrower ranges.
-  for (std::size_t i = 0;; ++i) {
-    step = kSteps[i % 3];
-    if (i > 0 && i % 3 == 0) ++exponent;
-    power = std::pow(10.0, exponent);
-    const double slack = 1e-9 * range.span();
-    first = static_cast<std::int64_t>(std::ceil((range.lo - slack) / (step * power)));
-    last = static_cast<std::int64_t>(std::floor((range.hi + slack) / (step * power)));
-    if (last - first < most) break;
-  }
-  const double largest = std::max(std::abs(range.lo), std::abs(range.hi));
-  const bool scientific = largest >= 1e6 || largest < 1e-3;
-  Ticks ticks;
-  for (std::int64_t k = first; k <= last; ++k) {
-    ticks.values.push_back(static_cast<double>(k * step) * power);
-    ticks.labels.push_back(tick_label(k * step, exponent, scientific));
-  }
-  return ticks;
-}
-
-/// Of a range of exponents: whole powers of ten, at most `most`, or 1, 2, 5 of each where those are few.
-Ticks make_log_ticks(const Range& range, int most) {
-  const auto first = static_cast<std::int64_t>(std::ceil(range.lo - 1e-9));
-  const auto last = static_cast<std::int64_t>(std::floor(range.hi + 1e-9));
-  Ticks ticks;
-  if (last - first < 1) {
-    for (std::int64_t decade = first - 1; decade <= last; ++decade)
-      for (const int digit : {1, 2, 5}) {
-        const double at = static_cast<double>(decade) + std::log10(digit);
-        if (at < range.lo || at > range.hi) continue;
-        ticks.values.push_back(at);
-        ticks.labels.push_back(
-            tick_label(digit, static_cast<int>(decade), decade < -3 || decade >= 6));
-      }
-    if (ticks.values.size() < 2) {  // so narrow that the axis is nearly linear
-      ticks = make_ticks({std::pow(10.0, range.lo), std::pow(10.0, range.hi)}, most);
-      for (double& value : ticks.values) value = std::log10(value);
-    }
-    return ticks;
-  }
-  std::int64_t every = 1;
-  while ((last - first) / every >= most) ++every;
-  const bool scientific = first < -3 || last >= 6;
-  for (std::int64_t k = first; k <= last; k += every) {
-    ticks.values.push_back(static_cast<double>(k));
-    ticks.labels.push_back(tick_label(1, static_cast<int>(k), scientific));
-  }
-  return ticks;
-}
+// ---- ticks -----------------------------------------------------------------------------------
 
 double widest(const Ticks& ticks) {
   double width = 0;
@@ -305,7 +131,7 @@ double widest(const Ticks& ticks) {
 }
 
 /// As many ticks as fit beside each other.
-Ticks make_x_ticks(const Range& range, double width) {
+Ticks make_x_ticks(const AxisRange& range, double width) {
   for (int most = std::max(5, static_cast<int>(width / 60));; --most) {
     Ticks ticks = make_ticks(range, most);
     const double room = width / std::max(1.0, static_cast<double>(ticks.values.size()));
@@ -317,7 +143,7 @@ Ticks make_x_ticks(const Range& range, double width) {
 
 /// Where one panel's axes stand on the page.
 struct Frame {
-  Range x, y;
+  AxisRange x, y;
   double left = 0, top = 0, width = 0, height = 0;
   bool compact = false;
 
@@ -521,8 +347,8 @@ void append_band(std::string& out, const Band& band, const Frame& frame) {
   for (std::size_t i = 0; i < n; ++i) {
     const bool broken = std::isnan(band.lower[i]) || std::isnan(band.upper[i]);
     const double missing = std::numeric_limits<double>::quiet_NaN();
-    lower[i] = broken ? missing : std::clamp(band.lower[i], -kHuge, kHuge);
-    upper[i] = broken ? missing : std::clamp(band.upper[i], -kHuge, kHuge);
+    lower[i] = broken ? missing : std::clamp(band.lower[i], -kLargestDrawn, kLargestDrawn);
+    upper[i] = broken ? missing : std::clamp(band.upper[i], -kLargestDrawn, kLargestDrawn);
   }
   // Where runs break depends on x and on what is missing only, so the two edges match.
   const std::span<const double> x(band.x.data(), n);

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "odecast/core/observer.hpp"
-#include "odecast/report/results.hpp"
+#include "odecast/report/page_parts.hpp"
 #include "odecast/study/claims.hpp"
 
 namespace odecast {

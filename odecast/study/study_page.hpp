@@ -1,6 +1,6 @@
 #pragma once
 
-#include "odecast/report/results.hpp"
+#include "odecast/report/page_parts.hpp"
 #include "odecast/study/claims.hpp"
 #include "odecast/study/figures.hpp"
 

@@ -8,7 +8,7 @@
 #include "odecast/core/files.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/report/figure.hpp"
-#include "odecast/report/page.hpp"
+#include "odecast/report/forecast_page.hpp"
 #include "odecast/scores/scores.hpp"
 #include "python/bindings/model.hpp"
 

@@ -9,7 +9,7 @@
 #include "odecast/core/files.hpp"
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
-#include "odecast/report/page.hpp"
+#include "odecast/report/fit_page.hpp"
 
 namespace odecast::python {
 

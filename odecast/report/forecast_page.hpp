@@ -2,23 +2,11 @@
 
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "odecast/forecast/forecast.hpp"
-#include "odecast/posterior/fit.hpp"
-#include "odecast/report/page.hpp"
+#include "odecast/report/page_parts.hpp"
 
 namespace odecast {
-
-/// How a result came about, for the end of its page.
-struct Origin {
-  std::string command;  ///< that repeats it
-  std::vector<std::pair<std::string, std::string>> settings = {}, versions = {};
-};
-
-/// "How this was made": command, settings, versions.
-Section origin_section(const Origin& origin);
 
 struct ForecastPageContent {
   std::optional<Dataset> truth = {};
@@ -33,14 +21,5 @@ struct ForecastPageContent {
 /// score().
 Page forecast_page(const Model& model, const Forecast& forecast,
                    const ForecastPageContent& content);
-
-struct FitPageContent {
-  std::string title = {};  ///< empty: "Model of x, y, z"
-  Origin origin = {};
-};
-
-/// A fit: the data, the equations, estimated derivatives against the model's.
-Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
-              const FitPageContent& content);
 
 }  // namespace odecast

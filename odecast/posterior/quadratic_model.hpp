@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "odecast/core/matrix.hpp"
+
+namespace odecast {
+
+/// Q⁻¹, scaled to a unit diagonal on the way.
+Eigen::MatrixXd inverse_information(const Matrix& Q);
+
+/// The quadratic model of the cost over all candidates: cost(S) = const - b_S' Q_SS⁻¹ b_S.
+struct QuadraticModel {
+  Matrix Q;
+  Vector b;
+  std::vector<double> penalty;
+
+  /// A change of the set: `out` leaves (or -1), `in` enters (or -1); the change of cost + penalty.
+  struct Move {
+    int out, in;
+    double change;
+    bool operator<(const Move& other) const { return change < other.change; }
+  };
+
+  /// All single moves from the set `S` (indices into the candidates).
+  std::vector<Move> moves(const std::vector<int>& S) const;
+  static void apply(std::vector<int>& S, const Move& move);
+  /// Goes where the best move leads, until none lowers cost + penalty. Returns the change.
+  double settle(std::vector<int>& S) const;
+  Vector minimiser(const std::vector<int>& S) const;
+};
+
+}  // namespace odecast

@@ -1,0 +1,67 @@
+#include "odecast/report/page_parts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "odecast/posterior/equations.hpp"
+
+namespace odecast {
+
+std::string joined(const std::vector<std::string>& names) {
+  if (names.size() <= 6) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{}, … {} ({} variables)", names[0], names.back(), names.size());
+}
+
+std::string counted(long number) {
+  std::string text = fmt::format("{}", number);
+  for (auto i = static_cast<long>(text.size()) - 3; i > 0; i -= 3)
+    text.insert(static_cast<std::size_t>(i), ",");
+  return text;
+}
+
+std::string plural(long number, const char* one, const char* many) {
+  return counted(number) + " " + (number == 1 ? one : many);
+}
+
+KeyValues observed_facts(const Model& m) {
+  const auto& t = m.training;
+  KeyValues facts;
+  facts.rows = {
+      {"Variables", joined(m.variables)},
+      {"Trajectories", counted(t.trajectories)},
+      {"Rows learnt from", counted(t.rows)},
+      {"Spacing of the data", fmt::format("{:.4g} (median)", m.step)},
+      {"Data end",
+       fmt::format("t = {:.6g}{}", m.last_time,
+                   m.last_trajectory.empty() ? "" : " of trajectory '" + m.last_trajectory + "'")},
+      {"Kind", m.kind == ModelKind::map ? "map: each row from the one before" : "flow: du/dt"},
+      {"Driven by", m.inputs.size() == 0 ? "nothing: autonomous" : joined(m.inputs.names)},
+      {"Derivatives", t.derivative},
+      {"Training", fmt::format("{}: {}", t.trainer, t.reason)}};
+  if (t.objective)
+    facts.rows.emplace_back("Expected objective", fmt::format("{:.6g}", *t.objective));
+  return facts;
+}
+
+Section equation_section(const Model& model) {
+  Section section{"equations", "The learnt equations"};
+  if (!model.polynomial && !polynomial_kernel(model.network)) {
+    section.parts.push_back(Prose{
+        "The model is a general network, not a polynomial kernel: it has no equations to read."});
+    return section;
+  }
+  section.parts.push_back(EquationList{model.arguments(), readable_equations(model),
+                                       format_equations(model, EquationFormat::latex),
+                                       model.kind == ModelKind::map});
+  return section;
+}
+
+Section origin_section(const Origin& origin) {
+  Section section{"origin", "How this was made"};
+  section.parts.push_back(CommandLine{origin.command});
+  if (!origin.settings.empty()) section.parts.push_back(KeyValues{origin.settings});
+  if (!origin.versions.empty()) section.parts.push_back(KeyValues{origin.versions});
+  return section;
+}
+
+}  // namespace odecast
