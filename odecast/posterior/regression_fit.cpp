@@ -110,15 +110,13 @@ std::vector<double> penalties(const MonomialBasis& basis, int n, int equations, 
   return penalty;
 }
 
-/// Test functions of a block at least: twice the support of one.
-constexpr int kLeastBlock = 16;
-
 std::vector<CoefficientSet> weak_replicates(const WeakRows& rows, const MonomialBasis& basis, const WeakPosterior& found,
                                             const FitOptions& o, double observations, const Observer& observer) {
   const int n = rows.dimension(), F = basis.size();
   WeakLinearisation around(rows, basis, found.coefficients, found.path);
   BlockBootstrap bootstrap(around.problem().triangle, n * F);
-  const Eigen::Index size = n * chunk_rows(static_cast<double>(rows.rows()), kLeastBlock);
+  // Whitened rows are independent as far as the noise is white; blocks stand for the rest.
+  const Eigen::Index size = n * chunk_rows(std::cbrt(static_cast<double>(rows.rows())));
   for (const Matrix& part : around.whitened())
     for (Eigen::Index at = 0; at < part.rows(); at += size)
       bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
@@ -130,7 +128,8 @@ std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor&
   const MonomialBasis& basis = factor.basis();
   const int F = basis.size();
   BlockBootstrap bootstrap(factor.triangle(), F);
-  const Eigen::Index size = chunk_rows(static_cast<double>(factor.rows()), kLeastBlock);
+  // Neighbours share observations: up to 16 of them.
+  const Eigen::Index size = chunk_rows(std::max(16.0, std::sqrt(static_cast<double>(factor.rows()))));
   double first_variance = -1;
   for_rows(data, n, o, summary, observer, [&](const DerivativeRows& rows) {
     if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();

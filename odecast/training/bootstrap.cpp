@@ -10,8 +10,7 @@
 
 namespace odecast {
 
-int chunk_rows(double rows, int least) {
-  const double block = std::max<double>(least, std::ceil(std::sqrt(rows)));
+int chunk_rows(double block) {
   return std::max(1, static_cast<int>(std::ceil(block / BlockBootstrap::kChunksPerBlock)));
 }
 

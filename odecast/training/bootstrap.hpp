@@ -49,7 +49,7 @@ class BlockBootstrap {
   double rows_ = 0;
 };
 
-/// Rows in a chunk: blocks of about √rows, at least `least`, so that both their length and their number grow.
-int chunk_rows(double rows, int least);
+/// Rows in a chunk, for blocks of so many.
+int chunk_rows(double block);
 
 }  // namespace odecast

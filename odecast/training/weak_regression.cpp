@@ -418,7 +418,7 @@ WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, c
                          low = terms_up_to(basis, n, std::min(options.degree, 2));
   const bool select = options.select && options.terms.empty();
   check_rows(rows, static_cast<int>(candidates.size()) / n, source);
-  constexpr int most = 10;
+  constexpr int most = 20;
   constexpr double kSettled = 0.2, kFar = std::numeric_limits<double>::infinity();
   // With so little change since it was computed a covariance does as well as a new one: coefficients differ by hundredths of their sd. Not with all terms in,
   // which are determined too badly for that.
