@@ -41,8 +41,8 @@ int run_equations(const Arguments& a) {
 Command equations_command() {
   return {"equations",
           "print the learnt equations",
-          "Prints the learnt equations in the units of the data. Every coefficient has its exact mean\n"
-          "over the dropout masks, its standard deviation and its probability of not being zero.",
+          "Prints the learnt equations in the units of the data. Every coefficient has its mean and standard deviation over\n"
+          "the posterior (of dropout: exact, over all masks) and its probability of not being zero.",
           "odecast equations model.json\nodecast equations model.json --format latex",
           {{"MODEL", "file written by odecast fit"}},
           with_common({

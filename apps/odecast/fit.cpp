@@ -225,6 +225,7 @@ int run_fit(const Arguments& a) {
     std::error_code ignored;
     ReadOptions read = fit_columns(a);
     if (a.text("--posterior") == "trajectory" && !a.given("--missing") && !calibrate) read.missing = MissingRule::keep;
+    read.may_keep = options.posterior == PosteriorKind::trajectory && !calibrate;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
       return std::filesystem::is_regular_file(path, ignored);
@@ -338,8 +339,7 @@ Command fit_command() {
   };
   for (Option& o : reading_options()) {
     if (o.name == "--missing") {
-      o.help += ";\nkeep what else was observed (trajectory only, its\ndefault where --posterior names it)";
-      o.choices.push_back("keep");
+      o = keeping(std::move(o), " (trajectory only, its\ndefault where --posterior names it)");
     }
     options.push_back(o);
   }

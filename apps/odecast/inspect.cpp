@@ -55,7 +55,9 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
 Json number(double x) { return std::isfinite(x) ? Json(x) : nullptr; }
 
 int run(const Arguments& a) {
-  const ObservationSource source = source_of_files(a.paths(0), reading(a));
+  ReadOptions read = reading(a);
+  read.may_keep = true;
+  const ObservationSource source = source_of_files(a.paths(0), read);
   const Inspection d = inspect(source);
   const TableInfo& table = *source.table;
   std::vector<std::string> columns = source.variables;
@@ -84,8 +86,9 @@ int run(const Arguments& a) {
       const auto k = static_cast<Eigen::Index>(i);
       described.push_back({{"name", columns[i]},
                            {"use", i < source.variables.size() ? "variable" : "input"},
-                           {"smallest", d.smallest[k]},
-                           {"largest", d.largest[k]},
+                           {"missing", d.missing[i]},
+                           {"smallest", number(d.smallest[k])},
+                           {"largest", number(d.largest[k])},
                            {"mean", number(d.mean[k])},
                            {"sd", number(d.sd[k])},
                            {"noise", number(d.noise[k])},
@@ -110,7 +113,8 @@ int run(const Arguments& a) {
     fmt::print("{:<16} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g} {:>12}{}\n", columns[i], d.smallest[k],
                d.largest[k], d.mean[k], d.sd[k],
                std::isfinite(d.noise[k]) ? fmt::format("{:.3g}", d.noise[k]) : "unknown",
-               i < source.variables.size() ? "" : "  input");
+               (i < source.variables.size() ? "" : "  input") +
+                   (d.missing[i] > 0 ? fmt::format("  {} missing ({:.1f} %)", d.missing[i], 100.0 * static_cast<double>(d.missing[i]) / static_cast<double>(d.rows)) : ""));
   }
   fmt::print("\n{}\n", fmt::join(steps, "\n"));
   return kDone;
@@ -119,13 +123,16 @@ int run(const Arguments& a) {
 }  // namespace
 
 Command inspect_command() {
+  std::vector<Option> options = reading_options();
+  for (Option& o : options)
+    if (o.name == "--missing") o = keeping(std::move(o), "");
   return {"inspect",
           "say what is understood of a data file",
           "Reads observations as fit does and says what was understood: how the file is written,\n"
           "trajectories, rows, variables and their ranges, sampling, estimated noise, and what fit would do.",
           "odecast inspect data.csv",
           {{"DATA", "as for fit", true, true}},
-          with_common(reading_options()),
+          with_common(std::move(options)),
           run};
 }
 

@@ -6,7 +6,6 @@
 #include "odecast/core/files.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/report/figure.hpp"
-#include "odecast/systems/catalogue.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -25,7 +24,7 @@ int run(const Arguments& a) {
     content.truth = read_observations(a.text("--truth"), options);
   }
   content.trajectory = a.text("--trajectory");
-  if (a.given("--system")) content.lyapunov = find_system(a.text("--system")).lyapunov;
+  content.lyapunov = exponent(a);
   write_file(output, forecast_figure(forecast, content));
   say(a, "Figure written to " + output);
   if (a.json()) fmt::print("{}\n", Json{{"output", output}}.dump(2));
@@ -40,7 +39,8 @@ Command plot_command() {
       {"--trajectory", "ID", "which trajectory of it (default: the last)", ""},
       {"--variables", "A,B,…", "one panel each (default: all)", ""},
       {"--band", "WHICH", "the band to draw", "sd", 0, {"sd", "quantiles"}},
-      {"--system", "NAME", "mark Lyapunov times of this catalogue system", ""},
+      {"--lyapunov", "L", "largest exponent, of odecast lyapunov: mark Lyapunov times", ""},
+      {"--system", "NAME", "the same with the exponent of a catalogue system", ""},
       {"--title", "TEXT", "above the figure", ""},
       {"--output", "FILE", "SVG to write", "forecast.svg", 'o'},
   };

@@ -83,6 +83,12 @@ std::vector<Option> reading_options() {
           {"--sample-step", "H", "spacing of the rows of a .npy array that has no times", ""}};
 }
 
+Option keeping(Option missing, const std::string& when) {
+  missing.help += ";\nkeep what else was observed" + when;
+  missing.choices.push_back("keep");
+  return missing;
+}
+
 ReadOptions reading(const Arguments& a) {
   ReadOptions o;
   o.time = a.text("--time");

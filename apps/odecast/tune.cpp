@@ -100,6 +100,8 @@ int run(const Arguments& a) {
   o.leads = static_cast<int>(a.whole("--leads", 1, 100'000));
   o.draws = static_cast<int>(a.whole("--draws", 2, 1000));
   if (a.given("--horizon")) o.horizon = a.number("--horizon");
+  require_option(!a.given("--horizon") || o.horizon > 0, "option --horizon", a.text("--horizon"), "a number > 0",
+                 "It is how far each forecast goes, in the units of the times.");
   if (a.given("--noise")) o.noise = to_vector(a.numbers("--noise"));
   o.seed = a.seed();
   o.threads = a.threads();
@@ -180,7 +182,7 @@ Command tune_command() {
       {"--degree", "P,…", "degrees", "2"},
       {"--hidden", "K,…", "hidden units, for dropout", "auto"},
       {"--dropout", "R,…", "dropout rates", "0.05,0.1,0.25,0.5"},
-      {"--derivative", "HOW,…", "derivatives, for dropout", "auto"},
+      {"--derivative", "HOW,…", "derivatives, for dropout; savgol and spline smooth", "auto"},
       {"--random", "N", "only so many combinations, chosen at random (default: all)", ""},
       {"--blocks", "N", "parts of the data, each held out once", fmt::format("{}", d.blocks)},
       {"--starts", "N", "forecasts that judge each setting, over all blocks", fmt::format("{}", d.starts)},

@@ -57,10 +57,11 @@ class NoiseEstimate {
       for (std::size_t c = 0; c < columns_; ++c) {
         double sum = 0;
         for (int i = 0; i <= k; ++i) sum += weight[static_cast<std::size_t>(i)] * row(i)[c + 1];
-        store_[o][c].push_back(std::abs(sum * norm));
+        if (!std::isnan(sum)) store_[o][c].push_back(std::abs(sum * norm));
       }
     }
-    if (store_[0][0].size() < capacity_) return;
+    // The lowest order has the fewest missing.
+    if (std::none_of(store_[0].begin(), store_[0].end(), [&](const auto& values) { return values.size() >= capacity_; })) return;
     stride_ *= 2;
     for (auto& order : store_)
       for (auto& values : order) {
@@ -72,12 +73,12 @@ class NoiseEstimate {
   Vector result() {
     const double unknown = std::numeric_limits<double>::quiet_NaN();
     Vector noise = Vector::Constant(static_cast<Eigen::Index>(columns_), unknown);
-    if (store_[0][0].empty()) return noise;
-    for (std::size_t c = 0; c < columns_; ++c) {
-      double best = std::numeric_limits<double>::infinity();
-      for (auto& order : store_) best = std::min(best, spread_of(order[c]));
-      noise[static_cast<Eigen::Index>(c)] = best;
-    }
+    for (std::size_t c = 0; c < columns_; ++c)
+      for (auto& order : store_)
+        if (!order[c].empty()) {
+          double& best = noise[static_cast<Eigen::Index>(c)];
+          best = std::fmin(best, spread_of(order[c]));
+        }
     return noise;
   }
 
@@ -143,6 +144,7 @@ Inspection inspect(const ObservationSource& source) {
   const std::size_t n = source.variables.size() + source.inputs.size();
   const auto size = static_cast<Eigen::Index>(n);
   Inspection result;
+  result.missing.resize(n);
   result.mean = Vector::Zero(size);
   Vector squares = result.mean;
   result.smallest = Vector::Constant(size, std::numeric_limits<double>::infinity());
@@ -168,7 +170,12 @@ Inspection inspect(const ObservationSource& source) {
     const double share = 1 / static_cast<double>(++result.rows);
     for (Eigen::Index i = 0; i < size; ++i) {
       const double x = values[i], delta = x - result.mean[i];
-      result.mean[i] += delta * share;
+      long& missing = result.missing[static_cast<std::size_t>(i)];
+      if (std::isnan(x)) {
+        ++missing;
+        continue;
+      }
+      result.mean[i] += delta * (missing == 0 ? share : 1 / static_cast<double>(result.rows - missing));
       squares[i] += delta * (x - result.mean[i]);
       result.smallest[i] = std::min(result.smallest[i], x);
       result.largest[i] = std::max(result.largest[i], x);
@@ -176,9 +183,13 @@ Inspection inspect(const ObservationSource& source) {
   });
   for (const Window& w : windows) result.trajectory_rows.push_back(w.seen);
   sampling.finish(result);
-  result.sd = (squares / static_cast<double>(result.rows)).cwiseSqrt();
-  for (Eigen::Index i = 0; i < size; ++i)
-    result.constant.push_back(is_constant(result.rows, result.mean[i], result.sd[i]));
+  result.sd = result.mean;
+  for (Eigen::Index i = 0; i < size; ++i) {
+    const long observed = result.rows - result.missing[static_cast<std::size_t>(i)];
+    result.sd[i] = std::sqrt(squares[i] / static_cast<double>(observed));
+    if (observed == 0) result.mean[i] = result.smallest[i] = result.largest[i] = std::numeric_limits<double>::quiet_NaN();
+    result.constant.push_back(observed > 0 && is_constant(observed, result.mean[i], result.sd[i]));
+  }
   result.noise = noise.result();
   return result;
 }

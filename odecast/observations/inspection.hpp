@@ -20,14 +20,15 @@ struct Inspection {
   double largest_gap = 0;
   bool even = false;  ///< all steps but gaps equal to a millionth
 
-  Vector smallest, largest, mean, sd;  ///< of each variable, then each input
+  std::vector<long> missing = {};      ///< values of each variable, then each input, that are NaN
+  Vector smallest, largest, mean, sd;  ///< of the others
   std::vector<bool> constant = {};     ///< by the rule of standard_scaling
   /// Standard deviation of the noise of each; NaN where there are too few rows to tell.
   ///
   /// From divided differences of k + 1 neighbours, k = 2, 4, 6, 8, whose weights are scaled to unit
   /// length: independent noise keeps its standard deviation in them whatever k is, while a smooth
   /// signal fades like h^k. Of the four the smallest median is taken (as sd: / 0.6745), so gaps and
-  /// outliers do not count.
+  /// outliers do not count. Neighbours with a missing value are passed over.
   Vector noise;
 };
 

@@ -196,10 +196,12 @@ std::size_t Rows::trajectory(std::string_view id, const Place& place) {
 
 void Rows::missing(std::size_t column, std::string_view cell, std::string_view id, const Place& place) {
   const auto found = cell.empty() ? std::string("nothing") : shown(cell) + ", a missing value";
-  if (options_.missing == MissingRule::error)
-    throw_data({where(place, column), found, "a finite number", "Correct the value.", text_of(place),
-                {"Leave such rows out and split the trajectory there: --missing drop."}});
   const bool timeless = column == time_column_;
+  if (options_.missing == MissingRule::error) {
+    std::vector<std::string> others = {"Leave such rows out and split the trajectory there: --missing drop."};
+    if (options_.may_keep && !timeless) others.insert(others.begin(), "Use what else was observed in such rows: --missing keep.");
+    throw_data({where(place, column), found, "a finite number", "Correct the value.", text_of(place), others});
+  }
   if (options_.missing == MissingRule::keep) {
     if (timeless) throw_data({where(place, column), found, "a time", "Correct the value.", text_of(place), {"Remove the line."}});
     return row(id, place);

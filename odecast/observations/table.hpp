@@ -26,6 +26,7 @@ struct ReadOptions {
   char separator = 0;                       ///< one of , ; | and tab
   char decimal = 0;                         ///< '.' or ','
   MissingRule missing = MissingRule::error;
+  bool may_keep = false;                    ///< whether the error about a missing cell offers to keep it
   bool sort = false;                        ///< rows by time, within each trajectory
   DuplicateRule duplicates = DuplicateRule::error;
   double step = 0;                          ///< spacing of the rows of an array without times

@@ -132,6 +132,12 @@ TEST_F(BadInputTest, GoldenMissingCell) {
          "bad.csv, line 3, column x: found nothing, expected a finite number.\n"
          "  3 | 1,,3\n"
          "  1. Correct the value.\n"
+         "  2. Use what else was observed in such rows: --missing keep.\n"
+         "  3. Leave such rows out and split the trajectory there: --missing drop.");
+  golden("t,x,y\n0,1,2\n1,,3\n", {"--dropout", "0.1"},
+         "bad.csv, line 3, column x: found nothing, expected a finite number.\n"
+         "  3 | 1,,3\n"
+         "  1. Correct the value.\n"
          "  2. Leave such rows out and split the trajectory there: --missing drop.");
   golden("t,x\n0,NA\n1,NA\n", {"--missing", "drop"},
          "bad.csv: found 2 rows, each with a missing cell, expected rows of numbers below it. Check that "

@@ -55,7 +55,7 @@ const std::vector<Helped> kHelp = {
     {"predict", {{"--level", "0.95"}, {"--seed", "1"}}, {"--at", "--draws"}},
     {"plot",
      {{"--band", "sd"}, {"--output", "forecast.svg"}},
-     {"--truth", "--trajectory", "--variables", "--inputs", "--system", "--title"}},
+     {"--truth", "--trajectory", "--variables", "--inputs", "--lyapunov", "--system", "--title"}},
     {"split",
      {{"--holdout", "0.2"}, {"--train", "train.csv"}, {"--test", "test.csv"}},
      {"--variables", "--inputs"}},

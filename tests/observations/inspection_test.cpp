@@ -47,6 +47,34 @@ TEST(InspectionTest, NoiseIsFoundWhateverTheSampling) {
     }
 }
 
+TEST(InspectionTest, MissingValuesAreCountedAndPassedOver) {
+  const double missing = std::nan("");
+  Dataset d = waves(even_times(40'000));
+  add_noise(d, Eigen::Vector2d(0.1, 10), 7);
+  Matrix& u = d.trajectories[0].states;
+  const Inspection whole = inspect(source_of(d));
+  EXPECT_EQ(whole.missing, (std::vector<long>{0, 0}));
+  Stream stream(4, Purpose::observation_noise, 9);
+  long lost = 0;
+  double sum = 0;
+  for (long k = 0; k < u.rows(); ++k) {
+    if (stream.uniform() < 0.3) u(k, 0) = missing, ++lost;
+    else sum += u(k, 0);
+  }
+  const Inspection i = inspect(source_of(d));
+  EXPECT_EQ(i.missing, (std::vector<long>{lost, 0}));
+  EXPECT_NEAR(i.mean[0], sum / static_cast<double>(u.rows() - lost), 1e-12);
+  // .34 of the second differences are whole; else as above.
+  EXPECT_NEAR(i.noise[0] / 0.1, 1, 5 * 1.17 / std::sqrt(0.34 * 6250 / 9.0));
+  EXPECT_EQ(i.noise[1], whole.noise[1]);
+  EXPECT_EQ(i.sd[1], whole.sd[1]);
+  u.col(0).setConstant(missing);
+  const Inspection none = inspect(source_of(d));
+  EXPECT_EQ(none.missing[0], u.rows());
+  EXPECT_TRUE(std::isnan(none.mean[0]) && std::isnan(none.noise[0]) && !none.constant[0]);
+  EXPECT_EQ(none.noise[1], whole.noise[1]);
+}
+
 TEST(InspectionTest, SamplingIsDescribed) {
   Dataset d = waves(even_times(30'000));
   Inspection i = inspect(source_of(d));
