@@ -69,8 +69,8 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
                    "A standard deviation is not negative.");
   }
   if (o.masks == MaskSource::enumerated) {
-    require_option(atoms > 0, "--masks", "enumerated, with more than 20 units that may be dropped or a mask that changes",
-                   "at most 2^20 masks, one per trajectory", "Use --masks sampled.");
+    require_option(atoms > 0, "--masks", "enumerated, of a model whose draws cannot be listed",
+                   "at most 2^20 masks, one per trajectory, or replicates", "Use --masks sampled.");
     require_option((start.sd.array() == 0).all() && !o.transition_noise, "--masks",
                    "enumerated, with a random start or transition noise", "a point start",
                    "Use --masks sampled.");
@@ -239,20 +239,27 @@ std::shared_ptr<const InputSignal> checked_inputs(const Model& model, const Fore
   require_option(o.inputs.has_value(), "forecast of a driven system", "no inputs",
                  fmt::format("the future of {}, t = {:.6g} … {:.6g}", names, start, end),
                  "Give a table with a time column and these: --drive FILE.");
-  const InputSignal& given = *o.inputs;
+  InputSignal given = *o.inputs;
   require_option(given.values.cols() == columns && !given.times.empty(), "inputs",
                  fmt::format("{} columns", given.values.cols()), fmt::format("{}", columns), "Give all inputs.");
+  if (start == model.last_time && given.times.front() > start && model.inputs.last.size() == columns) {
+    // A table that goes on where the data end.
+    given.times.insert(given.times.begin(), start);
+    given.values.conservativeResize(given.values.rows() + 1, columns);
+    given.values.bottomRows(given.values.rows() - 1) = o.inputs->values;
+    given.values.row(0) = model.inputs.last.transpose();
+  }
   const double usual = given.times.size() > 1 ? given.times[given.times.size() - 1] - given.times[given.times.size() - 2] : 0;
   const double slack = 1e-9 * std::max(1.0, std::abs(end));
   require_option(given.times.front() <= start + slack && given.times.back() + usual >= end - slack, "inputs",
                  fmt::format("t = {:.6g} … {:.6g}", given.times.front(), given.times.back()),
                  fmt::format("at least t = {:.6g} … {:.6g}", start, end),
-                 "A forecast needs the inputs of all its times: give a longer table or a smaller --until.");
-  auto signal = std::make_shared<InputSignal>(given);
-  for (double& t : signal->times) t /= model.scaling.time;
+                 given.times.front() > start + slack ? "A forecast needs the inputs of all its times: give a table that begins earlier."
+                                                     : "A forecast needs the inputs of all its times: give a longer table or a smaller --until.");
+  for (double& t : given.times) t /= model.scaling.time;
   for (Eigen::Index j = 0; j < columns; ++j)
-    signal->values.col(j) = (given.values.col(j).array() - model.inputs.offset[j]) / model.inputs.scale[j];
-  return signal;
+    given.values.col(j) = (given.values.col(j).array() - model.inputs.offset[j]) / model.inputs.scale[j];
+  return std::make_shared<const InputSignal>(std::move(given));
 }
 
 EnsembleSetting make_setting(const Model& model, const ForecastOptions& o, const Posterior& posterior) {

@@ -215,8 +215,10 @@ std::vector<ReadableEquation> readable_equations(const Model& model, double smal
     double largest = 0;
     for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
     std::vector<Term> terms;
+    // A posterior of terms that the data support knows a small one from none; masks do not.
+    const auto certain = [&](const Term& t) { return model.polynomial && t.sd > 0 && std::abs(t.mean) > 5 * t.sd; };
     for (const Term& t : e.terms)
-      if (size_of(t, model.size) >= smallest * largest) terms.push_back(t);
+      if (size_of(t, model.size) >= smallest * largest || certain(t)) terms.push_back(t);
     std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
       return size_of(a, model.size) > size_of(b, model.size);
     });
@@ -229,8 +231,10 @@ std::vector<ReadableEquation> readable_equations(const Model& model, double smal
 std::pair<std::string, std::string> rounded_coefficient(double mean, double sd) {
   int digits = 4;
   if (sd > 0) digits = static_cast<int>(std::clamp(1 - std::floor(std::log10(sd)), 0.0, 12.0));
-  if (std::abs(mean) >= 1e6 || (mean != 0 && std::abs(mean) < 1e-4) || digits > 8)
-    return {fmt::format("{:.3g}", mean), fmt::format("{:.2g}", sd)};
+  if (std::abs(mean) >= 1e6 || (mean != 0 && std::abs(mean) < 1e-4) || digits > 8) {
+    const double known = sd > 0 && mean != 0 ? std::floor(std::log10(std::abs(mean))) - std::floor(std::log10(sd)) + 2 : 3;
+    return {fmt::format("{:.{}g}", mean, static_cast<int>(std::clamp(known, 3.0, 12.0))), fmt::format("{:.2g}", sd)};
+  }
   return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
 }
 

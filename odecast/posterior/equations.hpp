@@ -30,7 +30,7 @@ struct Equation {
 std::vector<Equation> equations(const Model& model);
 
 /// An equation as people read it: terms by their size over the data, (|mean| + sd) Π size_v^power, which
-/// does not depend on units, without those below `smallest` times the largest.
+/// does not depend on units, without those below `smallest` times the largest. A posterior of coefficients keeps what is five sd from 0.
 struct ReadableEquation {
   std::string variable;
   std::vector<Term> terms;

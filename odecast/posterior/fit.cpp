@@ -174,17 +174,21 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
                         observer);
   }
   summary.usable = exact.least_squares || !exact.minima.empty();
-  summary.trusted = exact.converged;
+  const int monomials = factor.basis().size();
+  const bool undetermined = exact.least_squares && factor.rows() < monomials;
+  summary.trusted = exact.converged && !undetermined;
   summary.status = exact.least_squares ? "least_squares"
                    : exact.converged   ? "converged"
                    : summary.usable    ? "not_converged"
                                        : "diverged";
   summary.reason = exact.reason;
+  if (undetermined)
+    summary.reason += fmt::format("; {} rows do not determine {} coefficients of each equation. Give more rows or a lower degree", factor.rows(), monomials);
   summary.minima = exact.minima;
   summary.seeds = exact.seeds;
   auto& record = model.training;
   record.trainer = "exact";
-  record.rows = factor.rows();
+  record.rows = rows.regression ? data.summary.rows : factor.rows();
   record.status = summary.status;
   record.reason = summary.reason;
   record.iterations = exact.iterations;
@@ -212,6 +216,7 @@ void describe_observed(Model& model, const Dataset& data) {
   model.variables = data.variables;
   model.last_trajectory = data.trajectories.back().id;
   model.last_time = data.trajectories.back().times.back();
+  if (!data.inputs.empty()) model.inputs.last = data.trajectories.back().inputs.bottomRows(1).transpose();
   model.size = Vector::Zero(n);
   Vector counts = Vector::Zero(n);
   std::vector<double> steps;
@@ -290,7 +295,7 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   record.status = found.status;
   record.reason = found.reason;
   result.summary.usable = found.usable;
-  result.summary.trusted = found.usable && !found.misfit && !found.underdetermined;
+  result.summary.trusted = found.usable && !found.misfit && !found.underdetermined && !found.noise_too_small;
   result.summary.status = found.status;
   result.summary.reason = found.reason;
   result.summary.seconds = seconds_since(begin);

@@ -58,6 +58,7 @@ void describe(Model& model, const ObservationSource& source, const FitData& data
   model.last_trajectory = (*source.ids)[summary.last_trajectory];
   model.last_time = summary.last_time;
   model.last_state = summary.last_state.head(n);
+  model.inputs.last = summary.last_state.segment(n, model.inputs.measured());
   model.step = summary.step;
   model.size = summary.rms;
   model.data_scale = std::max(model.scaling.to_model(summary.smallest.head(n)).cwiseAbs().maxCoeff(),

@@ -21,6 +21,7 @@ struct InputPart {
   Vector offset = {}, scale = {};       ///< w = offset + scale ∘ its value in model units
   bool held = false;                    ///< between rows: the last value, or else linear
   bool time = false;                    ///< the last one is the time itself
+  Vector last = {};                     ///< those that are measured, in the last row; empty: not known
 
   int size() const { return static_cast<int>(names.size()); }
   /// Those that must be measured.

@@ -302,6 +302,7 @@ std::string model_to_text(const Model& model) {
                       {"scale", to_json(model.inputs.scale)},
                       {"held", model.inputs.held},
                       {"time", model.inputs.time}};
+    if (model.inputs.last.size() > 0) body["inputs"]["last"] = to_json(model.inputs.last);
   }
   std::string text = body.dump(2);
   text.resize(text.size() - 2);  // the closing "\n}", which comes after the checksum
@@ -349,6 +350,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
     model.inputs.held = read.boolean(inputs, "held");
     model.inputs.time = read.boolean(inputs, "time");
     if (model.inputs.time && m == 0) read.fail("time", "true without inputs", "an input that is the time");
+    if (inputs.contains("last")) model.inputs.last = read.vector(inputs, "last", static_cast<std::size_t>(model.inputs.measured()));
   }
   const std::size_t arguments = n + model.inputs.names.size();
   if (json.contains("trajectory")) {

@@ -175,6 +175,13 @@ void smooth_last_state(Model& model, const ObservationSource& source, const Obse
   summary.seconds += seconds_since(begin);
 }
 
+/// Whether residuals are larger than the noise explains: chi² per degree of freedom beyond 1 by more than five standard errors √(2 / values) and what
+/// an estimate of the noise may lack (10 %). On clean data rounding and quadrature are larger than the "noise": what is less than a ten
+/// thousandth of the motion is not a misfit. Noise in model units.
+bool unexplained(const Regression& r, double values, const Vector& noise) {
+  return r.misfit > 1.1 + 5 * std::sqrt(2 / values) && std::sqrt(r.misfit) * noise.maxCoeff() > 1e-4;
+}
+
 /// Which equations have no more than the rows can carry.
 int highest_degree(int arguments, int n, double rows) {
   int degree = 1;
@@ -248,6 +255,7 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
   Regression r;
   std::vector<CoefficientSet> sets;
   long rows = 0;
+  bool misfit = false;
   if (is_weak(o)) {
     const WeakData weak = weak_data(data, o);
     const auto begin = std::chrono::steady_clock::now();
@@ -261,6 +269,7 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
         integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)}, source.name, observer);
     r = regression_of(found);
     rows = static_cast<long>(integrals.rows());
+    misfit = unexplained(r, static_cast<double>(n * rows), weak.noise);
     if (bootstrap)
       sets = weak_replicates(integrals, basis, found, o, static_cast<double>(data.summary.rows), observer);
     summary.seconds += seconds_since(begin);
@@ -293,19 +302,24 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
     summary.usable = summary.usable && set.theta.allFinite() && set.covariance.allFinite();
   model.polynomial = {o.degree, std::move(sets)};
   summary.log_evidence = r.log_evidence;
-  summary.trusted = summary.usable && r.settled;
-  summary.status = !summary.usable ? "diverged" : r.settled ? "posterior" : "not_converged";
+  summary.trusted = summary.usable && r.settled && !misfit;
+  summary.status = !summary.usable ? "diverged" : misfit ? "misfit" : r.settled ? "posterior" : "not_converged";
   summary.reason =
       !summary.usable ? "no term is left, or a coefficient is not finite"
       : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", o.replicates, rows,
                                     is_weak(o) ? "integrals" : "rows", o.degree)
-                      : fmt::format("normal posterior of {} coefficients of degree {} from {} {}{}", summary.terms, o.degree,
-                                    rows, is_weak(o) ? "integrals" : "rows",
-                                    is_weak(o) ? fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit) : "");
+                      : fmt::format("normal posterior of {} coefficients of degree {} from {} {}", summary.terms, o.degree,
+                                    rows, is_weak(o) ? "integrals" : "rows");
+  if (summary.usable && is_weak(o)) summary.reason += fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit);
+  if (summary.usable && misfit)
+    summary.reason += fmt::format(
+        ", where noise alone gives 1: the equations do not explain all of the motion{}, and bands are too narrow. Try a higher degree, or give what "
+        "else moves it (--variables, --inputs); --posterior trajectory widens its bands by what is not explained",
+        o.derivative.noise.size() > 0 ? ", or the noise is larger than the one given" : "");
   if (summary.usable && !r.settled) summary.reason += fmt::format("; terms or coefficients still change after {} rounds", r.rounds);
   auto& record = model.training;
   record.trainer = bootstrap ? "bootstrap" : "regression";
-  record.rows = rows;
+  record.rows = is_weak(o) ? data.summary.rows : rows;
   record.iterations = r.rounds;
   record.status = summary.status;
   record.reason = summary.reason;

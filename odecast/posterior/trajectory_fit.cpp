@@ -100,7 +100,7 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
     if (counts[i] < 8)
       throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
                   fmt::format("{:.0f} row{} with a value", counts[i], counts[i] == 1 ? "" : "s"), "at least 8 rows",
-                  "Give more: a path is fitted through them. --dropout 0 takes two."});
+                  "Give more: a path is fitted through them."});
   if (intervals == 0)
     throw_data({data.source, "no trajectory of two rows", "rows that follow each other", "Check the column that tells trajectories apart (--id)."});
   p.active = Vector::Ones(n);
@@ -320,7 +320,13 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   const double unknowns = static_cast<double>(best.support.size() + p.runs.size() * index(fine.dimension())),
                values = fine.shooting().counts().sum();
   fit.underdetermined = unknowns > values / 2;
-  fit.status = !fit.usable ? "diverged" : fit.underdetermined ? "underdetermined" : fit.misfit ? "misfit" : "converged";
+  // An sd from N values is known to 1/√(2N).
+  fit.noise_too_small = p.known && !fit.misfit && fit.noise_ratio > 1.2 + 5 / std::sqrt(2 * values);
+  fit.status = !fit.usable            ? "diverged"
+               : fit.underdetermined ? "underdetermined"
+               : fit.misfit          ? "misfit"
+               : fit.noise_too_small ? "noise_too_small"
+                                     : "converged";
   const auto several = [](std::size_t count) { return count == 1 ? "" : "s"; };
   fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps", best.support.size(),
                            several(best.support.size()), fit.members.size(), several(fit.members.size()), fit.steps);
@@ -333,8 +339,11 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   else if (fit.misfit)
     fit.reason += fmt::format(
         "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours correlated by {:.2f}): random forcing "
-        "stands for the rest and widens the bands. Try a higher degree, or a network (--layers)",
+        "stands for the rest and widens the bands. Try a higher degree, give what else moves it (--variables, --inputs), or a network (--layers)",
         fit.noise_ratio, fit.autocorrelation);
+  else if (fit.noise_too_small)
+    fit.reason += fmt::format("; residuals look like noise of {:.2f} times the sd that was given, and terms may follow it. Leave --noise out, or give its sd",
+                              fit.noise_ratio);
   return fit;
 }
 

@@ -54,6 +54,7 @@ struct TrajectoryFit {
   double continuity = 0;
   bool misfit = false;
   bool underdetermined = false;  ///< more unknowns than half of the values
+  bool noise_too_small = false;  ///< residuals look like noise, but larger than the one given
   long steps = 0;  ///< Gauss–Newton steps
   bool usable = false;
   std::string status, reason;
