@@ -25,6 +25,7 @@ std::string text_of(double value, double sd) {
 
 int run(const Arguments& a) {
   const Model model = load_model(a.positional(0));
+  warn_of(a, model);
   AttractorOptions o;
   o.draws = static_cast<int>(a.whole("--draws", 0, 100'000));
   o.pieces = static_cast<int>(a.whole("--pieces", 2, 100'000));

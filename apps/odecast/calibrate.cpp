@@ -14,9 +14,10 @@ int run_calibrate(const Arguments& a) {
   Model model = load_model(a.positional(0));
   const std::string output = a.given("--output") ? a.text("--output") : a.positional(0);
   if (a.given("--output")) check_output(output, {a.positional(0), a.positional(1)});
-  EvaluateOptions options = evaluate_options(a, model);
-  options.forecast.calibrated = false;
   const Dataset truth = read_truth(a, model, a.positional(1));
+  EvaluateOptions options = evaluate_options(a, model, truth);
+  options.forecast.calibrated = false;
+  warn_of_noise(a, model, truth);
   const Observer observer = progress(a);
   const Evaluation all = evaluate(model, truth, options, observer);
   model.calibration = conformal(all);

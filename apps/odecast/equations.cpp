@@ -24,6 +24,7 @@ namespace {
 
 int run_equations(const Arguments& a) {
   const Model model = load_model(a.positional(0));
+  warn_of(a, model);
   const std::string format = a.json() ? "json" : a.text("--format");
   if (format == "json") {
     fmt::print("{}\n", equations_json(model).dump(2));

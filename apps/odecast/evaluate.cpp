@@ -26,8 +26,10 @@ std::string text_of(const Mean& m) {
 
 int run_evaluate(const Arguments& a) {
   const Model model = load_model(a.positional(0));
-  const EvaluateOptions options = evaluate_options(a, model);
   const Dataset truth = read_truth(a, model, a.positional(1));
+  const EvaluateOptions options = evaluate_options(a, model, truth);
+  warn_of(a, model);
+  warn_of_noise(a, model, truth);
   const Evaluation e = [&] {
     const Observer observer = progress(a);
     return evaluate(model, truth, options, observer);
@@ -42,10 +44,12 @@ int run_evaluate(const Arguments& a) {
 
 }  // namespace
 
-EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
+EvaluateOptions evaluate_options(const Arguments& a, const Model& model, const Dataset& truth) {
   EvaluateOptions o;
   o.starts = static_cast<int>(a.whole("--starts", 2, 1'000'000));
-  o.horizon = a.number("--horizon");
+  o.horizon = 0;
+  for (const Trajectory& t : truth.trajectories) o.horizon = std::max(o.horizon, (t.times.back() - t.times.front()) / 4);
+  if (a.given("--horizon")) o.horizon = a.number("--horizon");
   o.leads = static_cast<int>(a.whole("--leads", 1, 100'000));
   o.forecast.draws = static_cast<int>(a.whole("--draws", 2, 1000));
   o.forecast.level = a.number("--level");
@@ -58,11 +62,16 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
   return o;
 }
 
+void warn_of_noise(const Arguments& a, const Model& model, const Dataset& truth) {
+  if (!a.given("--observations") && look_noisy(truth, model.noise))
+    warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: give --observations", truth.source));
+}
+
 std::vector<Option> evaluate_option_list() {
   const EvaluateOptions d;
   std::vector<Option> options = {
       {"--starts", "N", "rows to forecast from, evenly spaced", fmt::format("{}", d.starts)},
-      {"--horizon", "T", "how far each forecast goes", fmt::format("{}", d.horizon)},
+      {"--horizon", "T", "how far each forecast goes (default: a quarter of the longest\ntrajectory)", ""},
       {"--leads", "N", "times of each forecast that are scored", fmt::format("{}", d.leads)},
       {"--draws", "M", "trajectories of each forecast, up to 1000", fmt::format("{}", d.forecast.draws)},
       {"--level", "P", "confidence level of the band", fmt::format("{}", d.forecast.level)},

@@ -260,8 +260,8 @@ int run_fit(const Arguments& a) {
     const std::string by = result.model.polynomial         ? record.trainer
                            : !result.model.members.empty() ? "ensemble, trainer " + record.trainer
                                                            : fmt::format("dropout {:g}, trainer {}", options.dropout, record.trainer);
-    say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.3g} s: {}.", record.rows,
-                       record.trajectories, record.trajectories == 1 ? "y" : "ies", by, result.summary.seconds, record.reason));
+    say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.3g} s{}.", record.rows, record.trajectories,
+                       record.trajectories == 1 ? "y" : "ies", by, summary.seconds, summary.trusted ? ": " + record.reason : ""));
     if (options.derivative.method == DerivativeMethod::automatic)
       say(a, "Derivative: " + summary.derivative + ".");
     if (record.objective) {
@@ -275,14 +275,18 @@ int run_fit(const Arguments& a) {
       say(a, "Degree  terms  log evidence  log prior");
       for (const DegreeTrial& t : summary.degrees)
         say(a, fmt::format("{:6}  {:5}  {:12.2f}  {:9.2f}", t.degree, t.terms, t.log_evidence, t.log_prior));
+    } else if (summary.log_evidence) {
+      say(a, fmt::format("Log evidence {:.7g}.", *summary.log_evidence));
     }
-    if (summary.log_evidence) say(a, fmt::format("Log evidence {:.7g}.", *summary.log_evidence));
     if (result.model.polynomial) {
       std::string noise;
       for (int i = 0; i < result.model.noise.size(); ++i)
         noise += fmt::format("{}{} {:.3g}", i ? ", " : "", result.model.variables[static_cast<std::size_t>(i)],
                              result.model.noise[i]);
-      if (const auto& part = result.model.trajectory; part && !part->misfit) noise += fmt::format(" ({:.2f} times the smoother's)", part->noise_ratio);
+      // A smoother can tell the noise where rows stand close, and there is some.
+      if (const auto& part = result.model.trajectory; part && !part->misfit && part->noise_ratio > 0.1 && part->noise_ratio < 10)
+        noise += a.given("--noise") ? fmt::format(" (residuals: {:.2f} times that)", part->noise_ratio)
+                                    : fmt::format(" ({:.2f} times the smoother's)", part->noise_ratio);
       if (!noise.empty()) say(a, "Standard deviation of the noise: " + noise + ".");
       say(a, fmt::format("\nMean {}, with the standard deviation of the posterior:",
                          options.kind == ModelKind::map ? "map" : "field"));

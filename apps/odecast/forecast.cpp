@@ -81,6 +81,8 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   needs(a, {"--report"}, draws, "--field draws");
   needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"},
         model.kind == ModelKind::flow, "a model of du/dt, not a map");
+  needs(a, {"--mask-change"}, !model.polynomial, "a model with masks (fit --dropout)");
+  needs(a, {"--from"}, a.given("--init"), "--init: the last observation has a time of its own");
   needs(a, {"--drive"}, model.inputs.measured() > 0, "a model with inputs (fit --inputs)");
   o.calibrated = !a.given("--raw");
   needs(a, {"--raw"}, model.calibration.has_value(), "a model with a calibration (odecast calibrate)");
@@ -208,6 +210,7 @@ int run_forecast(const Arguments& a) {
     check_output(report, {input, a.text("--at"), a.text("--truth")});
   }
   const Model model = load_model(input);
+  if (!model.trajectory || !model.trajectory->forcing.present()) warn_of(a, model);
   ForecastOptions options = forecast_options(a, model);
   ForecastPageContent content;
   if (a.given("--report")) {
@@ -282,7 +285,7 @@ std::vector<Option> option_list() {
   const auto& s = kForecastDefaults.solver;
   return {
       {"--init", "A,B,…", "start (default: the last observation)", ""},
-      {"--init-sd", "A,B,…", "standard deviation of a Gaussian start (default: a point)", ""},
+      {"--init-sd", "A,B,…", "standard deviation of a Gaussian start (default: a point with\n--init, else what is known of the last state)", ""},
       {"--from", "T", "time of the start (default: 0 with --init, else that of\nthe last observation)", ""},
       {"--until", "T", "end time, on the same axis", ""},
       {"--step", "H", "spacing of the output times (default: that of the data)", ""},

@@ -6,6 +6,7 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
+#include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
 #include "odecast/scores/lyapunov.hpp"
 #include "odecast/systems/catalogue.hpp"
@@ -43,16 +44,16 @@ int run(const Arguments& a) {
   const std::string name = a.positional(0);
   const bool is_model = std::filesystem::exists(name) || name.ends_with(".json");
   LyapunovOptions options;
-  options.until = a.number("--until");
-  options.transient = a.number("--transient");
-  options.interval = a.number("--interval");
   needs(a, {"--draws", "--seed"}, is_model, "a model");
 
   std::optional<Model> model;
   std::optional<System> system;
   Vector start;
+  double unit = 1;  // of time: a model's own is near that of its motion
   if (is_model) {
     model = load_model(name);
+    warn_of(a, *model);
+    unit = unit_of_time(*model);
     start = a.given("--init") ? to_vector(a.numbers("--init")) : model->last_state;
   } else {
     system = find_system(name);
@@ -68,14 +69,14 @@ int run(const Arguments& a) {
     throw_usage({"option --init", fmt::format("{} values", start.size()), fmt::format("{}", dimension),
                  "Give one value per variable, separated by commas."});
 
+  // In units of time.
+  options.until = a.given("--until") ? a.number("--until") / unit : is_model ? 16'000 : 2000;
+  options.transient = a.given("--transient") ? a.number("--transient") / unit : is_model ? 800 : 100;
+  options.interval = a.given("--interval") ? a.number("--interval") / unit : is_model ? 2 : 0.5;
   const Observer observer = progress(a);
   Json json{{"of", name}};
   LyapunovSpectrum s;
   if (is_model) {  // follow it in the model's units
-    const double unit = unit_of_time(*model);
-    options.until /= unit;
-    options.transient /= unit;
-    options.interval /= unit;
     const Vector from = model->scaling.to_model(start);
     s = lyapunov_spectrum(make_posterior(*model)->mean_field(), from, options, observer);
     s.exponents /= unit;
@@ -106,9 +107,11 @@ int run(const Arguments& a) {
     fmt::print("{}\n", json.dump(2));
   } else if (s.status == SolveStatus::finished && !a.quiet()) {
     fmt::print("exponents of {}{}, over {:.6g} time units\n", name, is_model ? " (mean field)" : "", s.time);
-    for (Eigen::Index i = 0; i < dimension; ++i)
-      fmt::print("  {:+.4f} ± {:.4f}\n", s.exponents[i], s.standard_error[i]);
-    fmt::print("sum {:+.6f}, mean divergence {:+.6f}\n", s.exponents.sum(), s.divergence);
+    for (Eigen::Index i = 0; i < dimension; ++i) {
+      const auto [mean, error] = rounded_coefficient(s.exponents[i], s.standard_error[i]);
+      fmt::print("  {}{} ± {}\n", s.exponents[i] < 0 ? "" : "+", mean, error);
+    }
+    fmt::print("sum {:+.6g}, mean divergence {:+.6g}\n", s.exponents.sum(), s.divergence);
     if (s.exponents[0] > 2 * s.standard_error[0])
       fmt::print("one Lyapunov time is {:.3g}: errors grow e-fold in it\n", 1 / s.exponents[0]);
     if (json.contains("catalogue")) fmt::print("the catalogue has {:+.4f} for the largest\n", *system->lyapunov);
@@ -135,9 +138,9 @@ Command lyapunov_command() {
           "odecast lyapunov Lorenz\n  odecast lyapunov model.json --draws 50",
           {{"SYSTEM|MODEL", "name in the catalogue, or file written by odecast fit"}},
           with_common({{"--init", "A,B,…", "start (default: the catalogue's, or the last observation)", ""},
-                       {"--until", "T", "time to average over", "2000"},
-                       {"--transient", "T", "time to leave out first", "100"},
-                       {"--interval", "T", "time between factorisations", "0.5"},
+                       {"--until", "T", "time to average over (default: 2000; of a model 16000 of its\nunits, which are near the time its data change in)", ""},
+                       {"--transient", "T", "time to leave out first (default: 100; 800 units)", ""},
+                       {"--interval", "T", "time between factorisations (default: 0.5; 2 units)", ""},
                        {"--draws", "N", "draws of a model to follow", "0"},
                        seed_option(),
                        threads_option()}),

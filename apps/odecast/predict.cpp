@@ -13,6 +13,7 @@ namespace {
 
 int run(const Arguments& a) {
   const Model model = load_model(a.positional(0));
+  warn_of(a, model);
   const Vector u = to_vector(a.numbers("--at"));
   const auto arguments = model.arguments();
   if (u.size() != static_cast<Eigen::Index>(arguments.size()))

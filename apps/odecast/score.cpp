@@ -80,7 +80,14 @@ namespace {
 int run_score(const Arguments& a) {
   const ScoreOptions options = score_options(a);
   const Forecast forecast = read_forecast(a.positional(0));
-  const Scores s = score(forecast, read_observations(a.positional(1), reading(a)), options);
+  const Dataset truth = read_observations(a.positional(1), reading(a));
+  const Scores s = score(forecast, truth, options);
+  if (options.band == ScoredBand::sd && forecast.observed_upper.size() > 0) {
+    // mean ± c (sd² + σ²)^½ is widest over mean ± c sd where it begins; c is about 2.
+    const Vector wide = (forecast.observed_upper - forecast.observed_lower).row(0), narrow = (forecast.upper - forecast.lower).row(0);
+    if (look_noisy(truth, (wide.cwiseAbs2() - narrow.cwiseAbs2()).cwiseMax(0).cwiseSqrt() / 4))
+      warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: give --band observed", truth.source));
+  }
   if (a.json())
     fmt::print("{}\n", score_json(s).dump(2));
   else

@@ -96,7 +96,7 @@ TEST_F(BadInputTest, GoldenHeaderOrNone) {
          "  1. Name the column in the first line, e.g. t,x,y,z.\n"
          "  2. Choose the columns to read: --variables x,y,z.\n"
          "  3. From pandas, write the file with to_csv(…, index=False).");
-  write("none.csv", "0,1\n1,2\n2,4\n");
+  write("none.csv", "0,1\n1,2\n2,4\n3,7\n");
   EXPECT_TRUE(contains(run_well({"fit", "none.csv", "--dropout", "0", "-o", "m.json"}).out,
                        "Read none.csv: columns separated by ',', decimal point, no header, variables x1."));
 }
@@ -228,7 +228,13 @@ TEST_F(BadInputTest, GoldenConstantColumn) {
   write("constant.csv", "t,x,y\n0,1,5\n1,2,5\n2,4,5\n3,8,5\n");
   run_well({"fit", "constant.csv", "--dropout", "0.25", "-o", "m.json"});
   EXPECT_FALSE(contains(read("m.json"), "nan"));
-  refused({"fit", "constant.csv", "-o", "old.out"}, kBadData, {"constant.csv, column x", "4 rows with a value", "at least 8", "--dropout"});
+  refused({"fit", "constant.csv", "-o", "old.out"}, kBadData, {"constant.csv, column x", "4 rows with a value", "at least 8", "Give more"});
+  // Two rows of a derivative do not determine three coefficients: written, but not to be trusted.
+  write("three.csv", "t,x\n0,1\n1,2\n2,4\n");
+  const Result three = run({"fit", "three.csv", "--dropout", "0", "-o", "m.json"});
+  EXPECT_EQ(three.code, 1);
+  EXPECT_TRUE(contains(three.err, "2 rows do not determine 3 coefficients")) << three.err;
+  EXPECT_TRUE(contains(run_well({"inspect", "three.csv"}).out, "fit would refuse"));
 }
 
 TEST_F(BadInputTest, HeaderThatIsNotUtf8) {

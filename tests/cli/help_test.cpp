@@ -64,13 +64,13 @@ const std::vector<Helped> kHelp = {
      {{"--draws", "10"}, {"--pieces", "10"}, {"--bins", "auto"}, {"--smoothing", "20"}, {"--seed", "1"}, {"--threads", "all"}},
      {"--noise"}},
     {"evaluate",
-     {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
+     {{"--starts", "100"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
       {"--threads", "all"}},
-     {"--observations", "--noise", "--lyapunov", "--system"}},
+     {"--horizon", "--observations", "--noise", "--lyapunov", "--system"}},
     {"calibrate",
-     {{"--starts", "100"}, {"--horizon", "10"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
+     {{"--starts", "100"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
       {"--threads", "all"}},
-     {"--observations", "--noise", "--lyapunov", "--system", "--output"}},
+     {"--horizon", "--observations", "--noise", "--lyapunov", "--system", "--output"}},
     {"systems", {}, {}}};
 
 TEST_F(CommandsTest, HelpTellsEveryDefault) {

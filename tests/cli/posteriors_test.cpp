@@ -32,6 +32,66 @@ TEST_F(CommandsTest, RegressionAndBootstrapFromFitToForecast) {
   run_well({"fit", "noisy.csv", "--posterior", "bootstrap", "--derivative", "spline", "--terms", "all", "-o", "spline.json"});
 }
 
+TEST_F(CommandsTest, WhatIsNotToBeTrustedIsSaidAgain) {
+  run_well({"simulate", "VanDerPol", "--until", "50", "--step", "0.05", "--noise", "0.02", "-o", "noisy.csv"});
+  for (const std::string posterior : {"regression", "bootstrap", "trajectory"}) {
+    const Result fit = run({"fit", "noisy.csv", "--posterior", posterior, "--degree", "1", "-o", "model.json"});
+    EXPECT_EQ(fit.code, 1) << posterior;
+    EXPECT_TRUE(contains(fit.err, "do not explain all of the motion")) << fit.err;
+    for (const Words& words : {Words{"predict", "model.json", "--at", "2,2"}, {"equations", "model.json"}, {"attractor", "model.json", "noisy.csv"}})
+      EXPECT_TRUE(contains(run(words).err, "fit said: do not trust it")) << posterior << words[0];
+    const Result ahead = run({"forecast", "model.json", "--until", "51", "--draws", "20", "-o", "f.csv"});
+    EXPECT_TRUE(contains(ahead.out + ahead.err, posterior == "trajectory" ? "Random forcing" : "do not trust")) << ahead.out << ahead.err;
+    EXPECT_EQ(run({"predict", "model.json", "--at", "2,2", "-q"}).err, "");
+  }
+  // The right degree is trusted; with a noise that is too small it is not.
+  for (const std::string posterior : {"regression", "bootstrap", "trajectory"}) run_well({"fit", "noisy.csv", "--posterior", posterior, "--degree", "3", "-o", "model.json"});
+  EXPECT_EQ(run_well({"equations", "model.json"}).err, "");
+  const Result small = run({"fit", "noisy.csv", "--degree", "3", "--noise", "0.005", "-o", "small.json"});
+  EXPECT_EQ(small.code, 1);
+  EXPECT_TRUE(contains(small.err, "times the sd that was given")) << small.err;
+  EXPECT_TRUE(contains(run({"equations", "small.json"}).err, "noise was given smaller"));
+}
+
+TEST_F(CommandsTest, NoisyTruthIsNotTakenForTheState) {
+  run_well({"simulate", "SprottB", "--until", "30", "--step", "0.02", "--noise", "0.05", "-o", "all.csv"});
+  run_well({"split", "all.csv", "--train", "train.csv", "--test", "test.csv"});
+  run_well({"fit", "train.csv", "-o", "model.json"});
+  // The horizon is a quarter of the 6 time units.
+  const Result bare = run_well({"evaluate", "model.json", "test.csv", "--starts", "20", "--leads", "5"});
+  EXPECT_TRUE(contains(bare.err, "look noisy") && contains(bare.err, "--observations")) << bare.err;
+  EXPECT_TRUE(contains(bare.out, "forecasts of 1.4")) << bare.out;
+  const Result seen = run_well({"evaluate", "model.json", "test.csv", "--starts", "20", "--leads", "5", "--observations"});
+  EXPECT_EQ(seen.err, "");
+  EXPECT_TRUE(contains(run_well({"calibrate", "model.json", "test.csv", "-o", "c.json"}).err, "look noisy"));
+  run_well({"forecast", "model.json", "--at", "test.csv", "--observations", "--draws", "50", "-o", "f.csv"});
+  EXPECT_TRUE(contains(run_well({"score", "f.csv", "test.csv"}).err, "--band observed"));
+  EXPECT_EQ(run_well({"score", "f.csv", "test.csv", "--band", "observed"}).err, "");
+  // Nothing to say of the true states.
+  run_well({"simulate", "SprottB", "--until", "30", "--step", "0.02", "-o", "true.csv"});
+  run_well({"split", "true.csv", "--train", "early.csv", "--test", "late.csv"});
+  EXPECT_EQ(run_well({"evaluate", "model.json", "late.csv", "--starts", "20", "--leads", "5"}).err, "");
+  EXPECT_EQ(run_well({"score", "f.csv", "late.csv"}).err, "");
+  // Options that would change nothing, or the meaning of a time.
+  EXPECT_EQ(run({"forecast", "model.json", "--until", "31", "--mask-change", "step", "-o", "g.csv"}).code, 2);
+  EXPECT_EQ(run({"forecast", "model.json", "--from", "3", "--until", "31", "-o", "g.csv"}).code, 2);
+}
+
+TEST_F(CommandsTest, ExponentsFollowTheUnitOfTime) {
+  run_well({"simulate", "SprottB", "--until", "30", "--step", "0.02", "--noise", "0.01", "-o", "one.csv"});
+  std::string micro = "t,x,y,z\n";
+  const auto rows = csv_rows(read("one.csv"));
+  for (std::size_t k = 1; k < rows.size(); ++k) micro += rows[k][0] + "e-6," + rows[k][1] + "," + rows[k][2] + "," + rows[k][3] + "\n";
+  write("micro.csv", micro);
+  double first[2];
+  for (int k = 0; k < 2; ++k) {
+    run_well({"fit", k == 0 ? "one.csv" : "micro.csv", "-o", "model.json"});
+    const Json found = json_of({"lyapunov", "model.json"});
+    first[k] = found["exponents"][0].get<double>();
+    EXPECT_NEAR(first[k] * (k == 0 ? 1 : 1e-6), 0.21, 5 * found["standard_error"][0].get<double>() * (k == 0 ? 1 : 1e-6)) << found;
+  }
+}
+
 TEST_F(CommandsTest, EnsembleOfNetworks) {
   make_data();
   const Json fit = json_of({"fit", "train.csv", "--posterior", "ensemble", "--members", "3", "--layers", "6", "--batches", "3", "-o", "model.json"});
@@ -112,8 +172,13 @@ TEST_F(CommandsTest, TrajectoryPosteriorOfADrivenSystem) {
   const Json scores = json_of({"score", "ahead.csv", "test.csv", "--inputs", "F"});
   EXPECT_LT(scores["nrmse"]["x"].get<double>(), 0.1);
   EXPECT_LT(scores["nrmse"]["v"].get<double>(), 0.1);
+  // The model knows the force of its last row: the held-out file, which begins one later, is enough.
+  run_well({"forecast", "model.json", "--at", "test.csv", "--draws", "100", "-o", "own.csv"});
+  EXPECT_NEAR(number(csv_column(read("own.csv"), "x_mean").back()), number(csv_column(read("ahead.csv"), "x_mean").back()), 1e-9);
   EXPECT_EQ(run({"forecast", "model.json", "--until", "46", "-o", "no.csv"}).code, 2);
-  json_of({"evaluate", "model.json", "test.csv", "--starts", "5", "--horizon", "1"});
+  const Result late = run({"forecast", "model.json", "--init", "1,0", "--from", "3", "--at", "test.csv", "-o", "no.csv"});
+  EXPECT_TRUE(late.code == 2 && contains(late.err, "begins earlier")) << late.err;
+  json_of({"evaluate", "model.json", "test.csv", "--starts", "5", "--horizon", "1", "--observations"});
   EXPECT_EQ(run({"lyapunov", "model.json"}).code, 2);
   // The other rule is another model.
   run_well({"fit", "train.csv", "--inputs", "F", "--between", "held", "--posterior", "trajectory", "--degree", "3", "-o", "held.json"});
