@@ -295,7 +295,7 @@ int run_fit(const Arguments& a) {
     if (const auto& c = result.model.calibration) {
       say(a, fmt::format("The last {:g} % of the rows were held out: of {} forecasts there the {:g} % band of the draws holds {:.3f} of the observations.",
                          100 * a.number("--holdout"), c->starts, 100 * c->level, mean_of(c->before).value));
-      say(a, calibration_text(*c));
+      say(a, calibration_text(*c) + (c->observed ? " These are bands of observations: forecast --observations." : ""));
       say(a, fmt::format("Forecasts continue from t = {:g}, where the held-out rows begin, unless --init is given.", result.model.last_time));
     }
     if (!result.model.last_trajectory.empty())

@@ -516,6 +516,8 @@ class Parser {
       c.others.push_back(fmt::format("If all numbers are written so: --decimal {}.", comma ? "point" : "comma"));
     if (rows_.count() == 0 && table_.dialect.header == false)
       c.others.push_back("If the first line is a header: --header yes.");
+    if (rows_.count() == 0 && table_.dialect.header && rows_.id_column() >= columns_ && places_[column] != rows_.time_place() && !other_mark)
+      c.others.push_back("If the column tells trajectories apart: --id with its name. To leave it out: --variables with the others.");
     throw_data(c);
   }
 

@@ -465,7 +465,7 @@ Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& option
     starts += std::count_if(t.times.begin(), t.times.end(), [&](double time) { return time + e.horizon <= t.times.back(); });
   if (!(longest > 0) || !enough(static_cast<double>(std::min<long>(starts, e.starts)), e.forecast.level))
     throw_data({data.source, fmt::format("{} held-out rows, {} of them with a quarter of the longest part after them", split.test.rows(), starts),
-                "enough to calibrate on", "Hold out more (--holdout), or give longer trajectories."});
+                fmt::format("at least {:.0f} such rows to calibrate {:g} % bands on", std::ceil(e.forecast.level / (1 - e.forecast.level) * (1 - 1e-12)), 100 * e.forecast.level), "Hold out more (--holdout), or give longer trajectories."});
   Fit result = fit(split.train, options, observer);
   if (!result.summary.usable) return result;
   e.forecast.blow_up = BlowUp::until;
