@@ -15,11 +15,11 @@ int run_calibrate(const Arguments& a) {
   const std::string output = a.given("--output") ? a.text("--output") : a.positional(0);
   if (a.given("--output")) check_output(output, {a.positional(0), a.positional(1)});
   const Dataset truth = read_truth(a, model, a.positional(1));
-  EvaluateOptions options = evaluate_options(a, model, truth);
+  EvaluateOptions options = evaluate_options(a, model);
   options.forecast.calibrated = false;
-  warn_of_noise(a, model, truth);
   const Observer observer = progress(a);
   const Evaluation all = evaluate(model, truth, options, observer);
+  warn_of(a, truth, all);
   model.calibration = conformal(all);
   save_model(model, output);
   Json result = calibration_json(all, *model.calibration);
@@ -60,6 +60,7 @@ Json calibration_json(const CalibrationPart& part) {
 Json calibration_json(const Evaluation& evaluation, const CalibrationPart& part) {
   Json j = calibration_json(part);
   j["coverage_before_se"] = evaluation.model.coverage.standard_error;
+  j["noisy_truth"] = evaluation.noisy_truth;
   return j;
 }
 

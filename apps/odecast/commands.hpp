@@ -110,9 +110,9 @@ Option report_option();
 Origin origin(const Arguments& arguments);
 
 // What evaluate and calibrate share.
-EvaluateOptions evaluate_options(const Arguments& arguments, const Model& model, const Dataset& truth);
-/// Where noisy rows are judged as states.
-void warn_of_noise(const Arguments& arguments, const Model& model, const Dataset& truth);
+EvaluateOptions evaluate_options(const Arguments& arguments, const Model& model);
+/// Warns where noisy rows were judged as states.
+void warn_of(const Arguments& arguments, const Dataset& truth, const Evaluation& evaluation);
 std::vector<Option> evaluate_option_list();
 /// The file with the model's variables and inputs.
 Dataset read_truth(const Arguments& arguments, const Model& model, const std::string& path);
@@ -133,8 +133,6 @@ void say(const Arguments& arguments, const std::string& text);
 void warn(const Arguments& arguments, const std::string& text);
 /// Warns of a model that its fit said not to trust.
 void warn_of(const Arguments& arguments, const Model& model);
-/// Whether the rows have noise of at least half of this sd, by their own look.
-bool look_noisy(const Dataset& data, const Vector& noise);
 /// On standard error, always: why the exit code is not 0.
 void complain(const std::string& text);
 

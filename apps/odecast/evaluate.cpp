@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
 #include "odecast/posterior/model_file.hpp"
 
 namespace odecast::cli {
@@ -27,13 +28,13 @@ std::string text_of(const Mean& m) {
 int run_evaluate(const Arguments& a) {
   const Model model = load_model(a.positional(0));
   const Dataset truth = read_truth(a, model, a.positional(1));
-  const EvaluateOptions options = evaluate_options(a, model, truth);
+  const EvaluateOptions options = evaluate_options(a, model);
   warn_of(a, model);
-  warn_of_noise(a, model, truth);
   const Evaluation e = [&] {
     const Observer observer = progress(a);
     return evaluate(model, truth, options, observer);
   }();
+  warn_of(a, truth, e);
   if (a.json()) {
     fmt::print("{}\n", evaluation_json(e, options).dump(2));
     return kDone;
@@ -44,12 +45,13 @@ int run_evaluate(const Arguments& a) {
 
 }  // namespace
 
-EvaluateOptions evaluate_options(const Arguments& a, const Model& model, const Dataset& truth) {
+EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
   EvaluateOptions o;
   o.starts = static_cast<int>(a.whole("--starts", 2, 1'000'000));
-  o.horizon = 0;
-  for (const Trajectory& t : truth.trajectories) o.horizon = std::max(o.horizon, (t.times.back() - t.times.front()) / 4);
-  if (a.given("--horizon")) o.horizon = a.number("--horizon");
+  if (a.given("--horizon")) {
+    o.horizon = a.number("--horizon");
+    require_option(o.horizon > 0, "option --horizon", a.text("--horizon"), "a number > 0", "It is how far each forecast goes.");
+  }
   o.leads = static_cast<int>(a.whole("--leads", 1, 100'000));
   o.forecast.draws = static_cast<int>(a.whole("--draws", 2, 1000));
   o.forecast.level = a.number("--level");
@@ -62,8 +64,8 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model, const D
   return o;
 }
 
-void warn_of_noise(const Arguments& a, const Model& model, const Dataset& truth) {
-  if (!a.given("--observations") && look_noisy(truth, model.noise))
+void warn_of(const Arguments& a, const Dataset& truth, const Evaluation& e) {
+  if (e.noisy_truth)
     warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: give --observations", truth.source));
 }
 
@@ -99,7 +101,7 @@ Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
   for (const ValidTime& v : e.valid)
     valid.push_back({{"convention", v.convention}, {"median", v.median}, {"lower_quartile", v.lower}, {"upper_quartile", v.upper}});
   return {{"starts", e.starts}, {"candidates", e.candidates}, {"discarded", e.discarded}, {"level", e.level},
-          {"horizon", o.horizon}, {"model", to_json(e.model)},
+          {"horizon", e.horizon}, {"noisy_truth", e.noisy_truth}, {"model", to_json(e.model)},
           {"crps_by_variable", std::vector<double>(e.crps.begin(), e.crps.end())}, {"climatology", to_json(e.climatology)},
           {"persistence", to_json(e.persistence)}, {"leads", e.leads}, {"coverage_by_lead", coverage},
           {"spread_by_lead", e.spread}, {"error_by_lead", e.error}, {"valid_time", valid}, {"ranks", e.ranks},
@@ -108,7 +110,7 @@ Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
 
 std::string evaluation_text(const Evaluation& e, const EvaluateOptions& o) {
   std::string text = fmt::format("{} starts, forecasts of {:g} time units, {} lead times{}\n\n{:<30}{:>20}{:>20}{:>20}\n",
-                                 e.starts, o.horizon, e.leads.size(),
+                                 e.starts, e.horizon, e.leads.size(),
                                  e.discarded ? fmt::format("; {} starts left out: too few trajectories survive", e.discarded) : "",
                                  "", "model", "climatology", "persistence");
   const auto line = [&](const std::string& name, auto value) {

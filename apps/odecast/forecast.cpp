@@ -81,7 +81,7 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   needs(a, {"--report"}, draws, "--field draws");
   needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"},
         model.kind == ModelKind::flow, "a model of du/dt, not a map");
-  needs(a, {"--mask-change"}, !model.polynomial, "a model with masks (fit --dropout)");
+  needs(a, {"--mask-change"}, !model.polynomial && model.members.empty(), "a model with masks (fit --dropout)");
   needs(a, {"--from"}, a.given("--init"), "--init: the last observation has a time of its own");
   needs(a, {"--drive"}, model.inputs.measured() > 0, "a model with inputs (fit --inputs)");
   o.calibrated = !a.given("--raw");
@@ -286,7 +286,7 @@ std::vector<Option> option_list() {
   return {
       {"--init", "A,B,…", "start (default: the last observation)", ""},
       {"--init-sd", "A,B,…", "standard deviation of a Gaussian start (default: a point with\n--init, else what is known of the last state)", ""},
-      {"--from", "T", "time of the start (default: 0 with --init, else that of\nthe last observation)", ""},
+      {"--from", "T", "time of --init (default: 0); without --init a forecast starts\nat the last observation", ""},
       {"--until", "T", "end time, on the same axis", ""},
       {"--step", "H", "spacing of the output times (default: that of the data)", ""},
       {"--at", "FILE", "output at the times of this data file instead", ""},

@@ -33,10 +33,11 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
     lines.push_back("fit would refuse: it needs two rows of one trajectory.");
     return lines;
   }
-  if (d.rows < 8) {
-    lines.push_back(fmt::format("fit would refuse: a path through {} rows says little; it asks for 8.", d.rows));
-    return lines;
-  }
+  for (int i = 0; i < source.dimension(); ++i)
+    if (const long values = d.rows - d.missing[static_cast<std::size_t>(i)]; values < 8) {
+      lines.push_back(fmt::format("fit would refuse: it asks for 8 values of {}, and there are {}.", source.variables[static_cast<std::size_t>(i)], values));
+      return lines;
+    }
   const double monomials = monomial_count(source.dimension() + static_cast<int>(source.inputs.size()), o.degree);
   lines.push_back(fmt::format(
       "fit would look for equations of degree {}, {} candidate terms in each, by the likelihood of all {} rows, and give the posterior of "

@@ -49,11 +49,9 @@ int run(const Arguments& a) {
   std::optional<Model> model;
   std::optional<System> system;
   Vector start;
-  double unit = 1;  // of time: a model's own is near that of its motion
   if (is_model) {
     model = load_model(name);
     warn_of(a, *model);
-    unit = unit_of_time(*model);
     start = a.given("--init") ? to_vector(a.numbers("--init")) : model->last_state;
   } else {
     system = find_system(name);
@@ -69,16 +67,22 @@ int run(const Arguments& a) {
     throw_usage({"option --init", fmt::format("{} values", start.size()), fmt::format("{}", dimension),
                  "Give one value per variable, separated by commas."});
 
-  // In units of time.
-  options.until = a.given("--until") ? a.number("--until") / unit : is_model ? 16'000 : 2000;
-  options.transient = a.given("--transient") ? a.number("--transient") / unit : is_model ? 800 : 100;
-  options.interval = a.given("--interval") ? a.number("--interval") / unit : is_model ? 2 : 0.5;
+  const auto posterior = is_model ? make_posterior(*model) : nullptr;
+  // A model is followed in its own units, and where nothing is given for as long as its motion is quick.
+  const double unit = is_model ? unit_of_time(*model) : 1;
+  if (is_model && !options.map) {
+    const double quick = time_scale(posterior->mean_field(), model->scaling.to_model(start), model->step / unit);
+    options = {.until = 16'000 * quick, .transient = 800 * quick, .interval = 2 * quick};
+  }
+  if (a.given("--until")) options.until = a.number("--until") / unit;
+  if (a.given("--transient")) options.transient = a.number("--transient") / unit;
+  if (a.given("--interval")) options.interval = a.number("--interval") / unit;
   const Observer observer = progress(a);
   Json json{{"of", name}};
   LyapunovSpectrum s;
-  if (is_model) {  // follow it in the model's units
+  if (is_model) {
     const Vector from = model->scaling.to_model(start);
-    s = lyapunov_spectrum(make_posterior(*model)->mean_field(), from, options, observer);
+    s = lyapunov_spectrum(posterior->mean_field(), from, options, observer);
     s.exponents /= unit;
     s.standard_error /= unit;
     s.divergence /= unit;
@@ -138,9 +142,9 @@ Command lyapunov_command() {
           "odecast lyapunov Lorenz\n  odecast lyapunov model.json --draws 50",
           {{"SYSTEM|MODEL", "name in the catalogue, or file written by odecast fit"}},
           with_common({{"--init", "A,B,…", "start (default: the catalogue's, or the last observation)", ""},
-                       {"--until", "T", "time to average over (default: 2000; of a model 16000 of its\nunits, which are near the time its data change in)", ""},
-                       {"--transient", "T", "time to leave out first (default: 100; 800 units)", ""},
-                       {"--interval", "T", "time between factorisations (default: 0.5; 2 units)", ""},
+                       {"--until", "T", "time to average over (default: 2000; of a model 16000 times\nthe time that its motion takes for a radian)", ""},
+                       {"--transient", "T", "time to leave out first (default: 100; 800 such times)", ""},
+                       {"--interval", "T", "time between factorisations (default: 0.5; 2 such times)", ""},
                        {"--draws", "N", "draws of a model to follow", "0"},
                        seed_option(),
                        threads_option()}),

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/forecast/forecast_file.hpp"
+#include "odecast/scores/evaluate.hpp"
 #include "odecast/scores/scores.hpp"
 #include "odecast/systems/catalogue.hpp"
 
@@ -77,6 +79,20 @@ Json score_json(const Scores& s) {
 
 namespace {
 
+/// Those columns of the data, which has them.
+Dataset columns(const Dataset& data, const std::vector<std::string>& names) {
+  Dataset chosen{names, data.trajectories};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto from = std::find(data.variables.begin(), data.variables.end(), names[i]) - data.variables.begin();
+    for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
+      chosen.trajectories[k].inputs = {};
+      chosen.trajectories[k].states.col(static_cast<Eigen::Index>(i)) = data.trajectories[k].states.col(from);
+    }
+  }
+  for (Trajectory& t : chosen.trajectories) t.states.conservativeResize(Eigen::NoChange, static_cast<Eigen::Index>(names.size()));
+  return chosen;
+}
+
 int run_score(const Arguments& a) {
   const ScoreOptions options = score_options(a);
   const Forecast forecast = read_forecast(a.positional(0));
@@ -85,7 +101,7 @@ int run_score(const Arguments& a) {
   if (options.band == ScoredBand::sd && forecast.observed_upper.size() > 0) {
     // mean ± c (sd² + σ²)^½ is widest over mean ± c sd where it begins; c is about 2.
     const Vector wide = (forecast.observed_upper - forecast.observed_lower).row(0), narrow = (forecast.upper - forecast.lower).row(0);
-    if (look_noisy(truth, (wide.cwiseAbs2() - narrow.cwiseAbs2()).cwiseMax(0).cwiseSqrt() / 4))
+    if (looks_noisy(columns(truth, forecast.variables), (wide.cwiseAbs2() - narrow.cwiseAbs2()).cwiseMax(0).cwiseSqrt() / 4))
       warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: give --band observed", truth.source));
   }
   if (a.json())

@@ -10,7 +10,6 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
-#include "odecast/observations/inspection.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -198,19 +197,12 @@ void warn(const Arguments& a, const std::string& text) {
 
 void warn_of(const Arguments& a, const Model& model) {
   const std::string& status = model.training.status;
-  const char* why = status == "misfit"            ? "its equations do not explain all of the motion that they were learnt from"
+  const char* why = status == "misfit"            ? "its equations, or its noise, do not explain the data that they were learnt from"
                     : status == "noise_too_small" ? "its noise was given smaller than the residuals are"
                     : status == "underdetermined" ? "it has too many unknowns for its data"
                     : status == "not_converged"   ? "its fit did not converge"
                                                   : nullptr;
   if (why) warn(a, fmt::format("of this model fit said: do not trust it; {}", why));
-}
-
-bool look_noisy(const Dataset& data, const Vector& noise) {
-  const Inspection rows = inspect(source_of(data));
-  for (Eigen::Index i = 0; i < noise.size(); ++i)
-    if (rows.noise[i] > 0.5 * noise[i] && rows.noise[i] > 1e-4 * rows.sd[i]) return true;
-  return false;
 }
 
 void complain(const std::string& text) { fmt::print(stderr, "odecast: {}\n", text); }

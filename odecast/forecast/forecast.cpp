@@ -242,8 +242,9 @@ std::shared_ptr<const InputSignal> checked_inputs(const Model& model, const Fore
   InputSignal given = *o.inputs;
   require_option(given.values.cols() == columns && !given.times.empty(), "inputs",
                  fmt::format("{} columns", given.values.cols()), fmt::format("{}", columns), "Give all inputs.");
-  if (start == model.last_time && given.times.front() > start && model.inputs.last.size() == columns) {
-    // A table that goes on where the data end.
+  const double ahead = given.times.front() - start;
+  if (start == model.last_time && ahead > 0 && ahead <= 1.5 * model.step && model.inputs.last.size() == columns) {
+    // A table that goes on one row after the data.
     given.times.insert(given.times.begin(), start);
     given.values.conservativeResize(given.values.rows() + 1, columns);
     given.values.bottomRows(given.values.rows() - 1) = o.inputs->values;

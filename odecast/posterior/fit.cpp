@@ -177,10 +177,11 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   const int monomials = factor.basis().size();
   const bool undetermined = exact.least_squares && factor.rows() < monomials;
   summary.trusted = exact.converged && !undetermined;
-  summary.status = exact.least_squares ? "least_squares"
-                   : exact.converged   ? "converged"
-                   : summary.usable    ? "not_converged"
-                                       : "diverged";
+  summary.status = undetermined          ? "underdetermined"
+                   : exact.least_squares ? "least_squares"
+                   : exact.converged     ? "converged"
+                   : summary.usable      ? "not_converged"
+                                         : "diverged";
   summary.reason = exact.reason;
   if (undetermined)
     summary.reason += fmt::format("; {} rows do not determine {} coefficients of each equation. Give more rows or a lower degree", factor.rows(), monomials);

@@ -177,9 +177,12 @@ void smooth_last_state(Model& model, const ObservationSource& source, const Obse
 
 /// Whether residuals are larger than the noise explains: chi² per degree of freedom beyond 1 by more than five standard errors √(2 / values) and what
 /// an estimate of the noise may lack (10 %). On clean data rounding and quadrature are larger than the "noise": what is less than a ten
-/// thousandth of the motion is not a misfit. Noise in model units.
-bool unexplained(const Regression& r, double values, const Vector& noise) {
-  return r.misfit > 1.1 + 5 * std::sqrt(2 / values) && std::sqrt(r.misfit) * noise.maxCoeff() > 1e-4;
+/// thousandth of the motion is not a misfit. Noise and sd of the variables, in the same units.
+bool unexplained(const Regression& r, double values, const Vector& noise, const Vector& sd) {
+  double share = 0;  // of the motion that is noise
+  for (Eigen::Index i = 0; i < sd.size(); ++i)
+    if (sd[i] > 0) share = std::max(share, noise[i] / sd[i]);
+  return r.misfit > 1.1 + 5 * std::sqrt(2 / values) && std::sqrt(r.misfit) * share > 1e-4;
 }
 
 /// Which equations have no more than the rows can carry.
@@ -269,7 +272,7 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
         integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)}, source.name, observer);
     r = regression_of(found);
     rows = static_cast<long>(integrals.rows());
-    misfit = unexplained(r, static_cast<double>(n * rows), weak.noise);
+    misfit = unexplained(r, static_cast<double>(n * rows), weak.noise, data.summary.sd.head(n).cwiseQuotient(data.scaling.scale.head(n)));
     if (bootstrap)
       sets = weak_replicates(integrals, basis, found, o, static_cast<double>(data.summary.rows), observer);
     summary.seconds += seconds_since(begin);
@@ -313,9 +316,9 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
   if (summary.usable && is_weak(o)) summary.reason += fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit);
   if (summary.usable && misfit)
     summary.reason += fmt::format(
-        ", where noise alone gives 1: the equations do not explain all of the motion{}, and bands are too narrow. Try a higher degree, or give what "
-        "else moves it (--variables, --inputs); --posterior trajectory widens its bands by what is not explained",
-        o.derivative.noise.size() > 0 ? ", or the noise is larger than the one given" : "");
+        ", where white noise alone gives 1: the equations do not explain all of the motion, or the noise {}, and bands are too narrow. Try a higher "
+        "degree, or give what else moves it (--variables, --inputs); --posterior trajectory widens its bands by what is not explained, and takes --robust",
+        o.derivative.noise.size() > 0 ? "is larger than the one given" : "has outliers or a memory");
   if (summary.usable && !r.settled) summary.reason += fmt::format("; terms or coefficients still change after {} rounds", r.rounds);
   auto& record = model.training;
   record.trainer = bootstrap ? "bootstrap" : "regression";

@@ -9,6 +9,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
+#include "odecast/observations/inspection.hpp"
 
 namespace odecast {
 namespace {
@@ -308,7 +309,19 @@ Mean mean_of(const std::vector<double>& values) {
 
 double energy_score(const Matrix& draws, const Vector& truth) { return mean_distance(draws, truth) - half_spread(draws); }
 
-Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOptions& o, const Observer& observer) {
+bool looks_noisy(const Dataset& data, const Vector& noise) {
+  const Inspection rows = inspect(source_of(data));
+  // Coarse rows of a smooth motion look noisy too, by far less than a ten thousandth.
+  for (Eigen::Index i = 0; i < noise.size(); ++i)
+    if (noise[i] > 1e-4 * rows.sd[i] && rows.noise[i] > 0.5 * noise[i]) return true;
+  return false;
+}
+
+Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOptions& given, const Observer& observer) {
+  EvaluateOptions o = given;
+  if (o.horizon == 0)
+    for (const Trajectory& t : truth.trajectories)
+      o.horizon = std::max(o.horizon, (std::min(t.times.back(), truth.certified_until.value_or(t.times.back())) - t.times.front()) / 4);
   if (truth.variables != model.variables)
     throw_data({truth.source, fmt::format("{} variables", truth.variables.size()),
                 "the variables of the model, in their order", "Choose them with --variables."});
@@ -320,6 +333,8 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   result.variables = model.variables;
   result.level = o.forecast.level;
   result.observations = o.observations;
+  result.horizon = o.horizon;
+  result.noisy_truth = !o.observations && model.kind == ModelKind::flow && looks_noisy(truth, model.noise);
   const std::vector<Start> starts = choose_starts(truth, o, result.candidates);
   const Eigen::Index n = model.dimension();
   // Uneven rows have leads of their own; the first start's stand for all.

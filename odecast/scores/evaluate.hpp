@@ -12,7 +12,7 @@ namespace odecast {
 
 struct EvaluateOptions {
   int starts = 100;     ///< rows of the truth to forecast from, evenly spaced among those with a horizon after them
-  double horizon = 10;  ///< in the user's time
+  double horizon = 0;   ///< in the user's time; 0: a quarter of the longest trajectory, as far as it is certified
   int leads = 50;       ///< times after the start that are scored, evenly spaced among the rows
   int bins = 10;        ///< of the ranks
   /// Draws, level and seed of every forecast; its start, times, inputs, solver and samples are set here. Start number s
@@ -52,6 +52,8 @@ struct ValidTime {
 struct Evaluation {
   std::vector<std::string> variables;
   int starts = 0;
+  double horizon = 0;
+  bool noisy_truth = false;  ///< rows with noise, by their look, are judged as if they were states
   long candidates = 0;  ///< rows with a horizon after them
   int discarded = 0;    ///< starts whose forecast had too few trajectories
   double level = 0.95;
@@ -69,6 +71,9 @@ struct Evaluation {
   /// (start, lead, variable): |y - mean| / (sd + floor), what conformal calibration ranks; sd with the noise where y has it.
   std::vector<Matrix> scores;  ///< one per lead: starts × variables
 };
+
+/// Whether the rows have noise, by their own look: at least half of this sd, which is not next to nothing.
+bool looks_noisy(const Dataset& data, const Vector& noise);
 
 /// Forecasts from many rows of the truth and scores them together, beside climatology (draws of the truth's own states) and
 /// persistence (the start). Throws Error (data) when there are fewer than two rows with a horizon after them.

@@ -176,4 +176,21 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   return result;
 }
 
+double time_scale(const VectorField& field, const Vector& start, double step) {
+  std::vector<double> times;
+  for (int k = 1; k <= 1000; ++k) times.push_back(k * step);
+  const Solution orbit = solve(field, 0, start, times, {});
+  const auto states = orbit.states.topRows(orbit.outputs);
+  if (orbit.outputs < 2) return step;
+  double slopes = 0;
+  Vector f(start.size());
+  for (Eigen::Index k = 0; k < states.rows(); ++k) {
+    const Vector u = states.row(k).transpose();
+    field(0, u.data(), f.data());
+    slopes += f.squaredNorm();
+  }
+  const double square = (states.rowwise() - states.colwise().mean()).squaredNorm() / slopes;
+  return std::isnormal(square) ? std::sqrt(square) : step;
+}
+
 }  // namespace odecast

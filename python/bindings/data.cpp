@@ -368,6 +368,7 @@ nb::dict inspect_data(const Data& d) {
   result["step"] = i.step;
   result["even"] = i.even;
   result["gaps"] = i.gaps;
+  result["missing"] = i.missing;
   const auto list = [](const Vector& v) { return to_array(std::span(v.data(), static_cast<std::size_t>(v.size()))); };
   result["smallest"] = list(i.smallest);
   result["largest"] = list(i.largest);

@@ -16,7 +16,7 @@ const cli::Command& evaluate_words() {
 
 /// What evaluate --json prints.
 std::string evaluate_model(const FittedModel& m, const Data& truth, nb::dict keywords, nb::object progress) {
-  const EvaluateOptions options = cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model, *truth.dataset());
+  const EvaluateOptions options = cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
   return unlocked(progress, [&](Watch& watch) {
     const Evaluation all = odecast::evaluate(m.model, *truth.dataset(), options, observer(watch));
     return cli::evaluation_json(all, options).dump();
@@ -25,7 +25,7 @@ std::string evaluate_model(const FittedModel& m, const Data& truth, nb::dict key
 
 /// The model that calibrate writes.
 ModelPointer calibrate_model(const FittedModel& m, const Data& truth, nb::dict keywords, nb::object progress) {
-  EvaluateOptions options = cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model, *truth.dataset());
+  EvaluateOptions options = cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
   options.forecast.calibrated = false;
   return unlocked(progress, [&](Watch& watch) {
     const Evaluation all = odecast::evaluate(m.model, *truth.dataset(), options, observer(watch));

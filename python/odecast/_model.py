@@ -29,6 +29,12 @@ class NotTrusted(UserWarning):
     """
 
 
+def _warn_of_noise(judged: dict) -> None:
+    if judged["noisy_truth"]:
+        warnings.warn("the truth looks noisy, and bands of the state do not hold noise: give observations=True", NotTrusted,
+                      stacklevel=3)
+
+
 def spelled_call(function: str, positional: list, options: dict) -> str:
     """The call as text, for the page's "how this was made"."""
 
@@ -280,7 +286,9 @@ class Model:
         """
         truth, keywords = self._truth("evaluate", truth, options)
         with watched(progress) as bar:
-            return json.loads(_core.evaluate(self._core, truth, keywords, bar))
+            judged = json.loads(_core.evaluate(self._core, truth, keywords, bar))
+        _warn_of_noise(judged)
+        return judged
 
     def calibrate(self, truth, *, progress=None, **options) -> Model:
         """A model whose bands hold their level on held-out data (conformal prediction, for each time after the start by
@@ -305,7 +313,9 @@ class Model:
         """
         truth, keywords = self._truth("calibrate", truth, options)
         with watched(progress) as bar:
-            return Model(_core.calibrate(self._core, truth, keywords, bar))
+            model = Model(_core.calibrate(self._core, truth, keywords, bar))
+        _warn_of_noise(model.calibration)
+        return model
 
     def _truth(self, function: str, truth, options: dict):
         """The data to judge by, with the model's variables, and the keywords that say how."""

@@ -234,6 +234,7 @@ TEST_F(BadInputTest, GoldenConstantColumn) {
   const Result three = run({"fit", "three.csv", "--dropout", "0", "-o", "m.json"});
   EXPECT_EQ(three.code, 1);
   EXPECT_TRUE(contains(three.err, "2 rows do not determine 3 coefficients")) << three.err;
+  EXPECT_TRUE(contains(run_well({"equations", "m.json"}).err, "too many unknowns"));
   EXPECT_TRUE(contains(run_well({"inspect", "three.csv"}).out, "fit would refuse"));
 }
 

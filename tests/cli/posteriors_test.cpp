@@ -86,10 +86,14 @@ TEST_F(CommandsTest, ExponentsFollowTheUnitOfTime) {
   double first[2];
   for (int k = 0; k < 2; ++k) {
     run_well({"fit", k == 0 ? "one.csv" : "micro.csv", "-o", "model.json"});
+    const double unit = k == 0 ? 1 : 1e-6;
     const Json found = json_of({"lyapunov", "model.json"});
-    first[k] = found["exponents"][0].get<double>();
-    EXPECT_NEAR(first[k] * (k == 0 ? 1 : 1e-6), 0.21, 5 * found["standard_error"][0].get<double>() * (k == 0 ? 1 : 1e-6)) << found;
+    first[k] = found["exponents"][0].get<double>() * unit;
+    const double error = found["standard_error"][0].get<double>() * unit;
+    EXPECT_LT(error, 0.01);
+    EXPECT_NEAR(first[k], 0.21, 5 * error) << found;
   }
+  EXPECT_NEAR(first[0], first[1], 5 * std::sqrt(2) * 0.01);
 }
 
 TEST_F(CommandsTest, EnsembleOfNetworks) {
@@ -178,6 +182,12 @@ TEST_F(CommandsTest, TrajectoryPosteriorOfADrivenSystem) {
   EXPECT_EQ(run({"forecast", "model.json", "--until", "46", "-o", "no.csv"}).code, 2);
   const Result late = run({"forecast", "model.json", "--init", "1,0", "--from", "3", "--at", "test.csv", "-o", "no.csv"});
   EXPECT_TRUE(late.code == 2 && contains(late.err, "begins earlier")) << late.err;
+  const std::string whole = read("test.csv");
+  std::size_t fifth = whole.find('\n') + 1;
+  const std::size_t first = fifth;
+  for (int k = 0; k < 4; ++k) fifth = whole.find('\n', fifth) + 1;
+  write("gap.csv", whole.substr(0, first) + whole.substr(fifth));
+  EXPECT_TRUE(contains(run({"forecast", "model.json", "--at", "gap.csv", "-o", "no.csv"}).err, "begins earlier"));
   json_of({"evaluate", "model.json", "test.csv", "--starts", "5", "--horizon", "1", "--observations"});
   EXPECT_EQ(run({"lyapunov", "model.json"}).code, 2);
   // The other rule is another model.
@@ -234,7 +244,7 @@ TEST_F(CommandsTest, OptionsChooseThePosterior) {
   const auto trainer = [&](Words words) {
     words.insert(words.begin(), "fit");
     words.insert(words.end(), {"-o", "chosen.json"});
-    run_well(words);
+    EXPECT_LE(run(words).code, 1) << joined(words);  // some of them do not fit
     return Json::parse(read("chosen.json"))["training"]["trainer"].get<std::string>();
   };
   EXPECT_EQ(trainer({"train.csv"}), "trajectory");

@@ -60,6 +60,28 @@ TEST(RegressionTest, NoisyLorenzHasItsSevenTerms) {
   expect_lorenz(found.model, 4.5);
 }
 
+TEST(RegressionTest, AMisfitIsSeenWhateverTheOffset) {
+  const System system = find_system("Pendulum");
+  std::vector<double> times = regular_times(0, 50, 0.05);
+  times.insert(times.begin(), 0.0);
+  for (const double offset : {0.0, 1e4}) {
+    Dataset data{system.variables, {{"", times, solve_certified(system.field, 0, system.start, times).solution.states}}};
+    data.trajectories[0].states.col(0).array() += offset;
+    add_noise(data, noise_level(data, 0.01, NoiseOf::sd), 3);
+    const Fit found = run(data, regression());
+    EXPECT_EQ(found.summary.status, "misfit") << offset << found.summary.reason;
+    EXPECT_FALSE(found.summary.trusted);
+  }
+  // Clean data of polynomial equations: rounding and quadrature are no misfit.
+  for (const char* name : {"Lorenz", "SprottQ", "Rossler"}) {
+    const System clean = find_system(name);
+    std::vector<double> at = regular_times(0, 2000 * clean.step, 2 * clean.step);
+    at.insert(at.begin(), 0.0);
+    const Dataset data{clean.variables, {{"", at, solve_certified(clean.field, 0, clean.start, at).solution.states}}};
+    EXPECT_EQ(run(data, regression()).summary.status, "posterior") << name;
+  }
+}
+
 TEST(RegressionTest, TheDegreeOfMostEvidenceIsThatOfTheSystem) {
   for (const DerivativeMethod method : {DerivativeMethod::weak, DerivativeMethod::spline}) {
     const Fit found = run(lorenz(0.025, 4), regression(method, kAutomaticDegree));

@@ -287,7 +287,9 @@ TEST(TrajectoryFiguresTest, BandsOfAMisfitHold) {
       const Share bare = coverage_after(model, seen, 1000, c.leads);
       std::printf("%s, %s: 95 %% bands hold %.3f +- %.3f, over five rows %.3f +- %.3f, without forcing %.3f +- %.3f\n", c.name, c.what,
                   forced.mean, forced.error, soon.mean, soon.error, bare.mean, bare.error);
+      EXPECT_LT(forced.error, 0.02) << "of no use as a test";
       EXPECT_GE(forced.mean, 0.95 - 5 * forced.error) << c.name;
+      EXPECT_GE(soon.mean, 0.87 - 5 * soon.error) << c.name << ": docs/choosing.md has .87, which is less than it should be";
       EXPECT_LT(bare.mean, 0.95 - 5 * bare.error) << c.name << ": without forcing they would hold as well";
     }
   }

@@ -178,5 +178,19 @@ TEST_F(ModelTest, ShortTruthIsRefused) {
   EXPECT_THROW(evaluate(model, test, o, ignore_progress), Error);
 }
 
+TEST(EvaluateTest, CoarseRowsAreNotTakenForNoise) {
+  for (const double per_period : {8.0, 100.0})
+    for (const double noise : {0.0, 0.05}) {
+      Dataset data{{"x"}, {{"", {}, Matrix(400, 1)}}};
+      for (int k = 0; k < 400; ++k) {
+        data.trajectories[0].times.push_back(k);
+        data.trajectories[0].states(k, 0) = std::sin(2 * M_PI * k / per_period);
+      }
+      if (noise > 0) add_noise(data, Vector::Constant(1, noise), 1);
+      EXPECT_EQ(looks_noisy(data, Vector::Constant(1, 0.05)), noise > 0) << per_period;
+      EXPECT_FALSE(looks_noisy(data, Vector::Constant(1, 1e-6))) << "of a model of clean data";
+    }
+}
+
 }  // namespace
 }  // namespace odecast

@@ -51,5 +51,15 @@ TEST(LyapunovTest, ABlowUpIsAStatus) {
   EXPECT_NE(lyapunov_spectrum(field, Vector::Ones(1), {}).status, SolveStatus::finished);
 }
 
+TEST(LyapunovTest, TimeScaleOfAnOscillator) {
+  // x'' = -9 x: a radian takes a third. 1000 steps are 24 periods; a part of one is left over.
+  const VectorField field(2, [](double, const double* u, double* f) {
+    f[0] = 3 * u[1];
+    f[1] = -3 * u[0];
+  });
+  EXPECT_NEAR(time_scale(field, Eigen::Vector2d(1, 0), 0.05), 1.0 / 3, 0.01 / 3);
+  EXPECT_EQ(time_scale(field, Eigen::Vector2d(0, 0), 0.05), 0.05);  // at rest
+}
+
 }  // namespace
 }  // namespace odecast
