@@ -298,3 +298,14 @@ def test_what_is_not_to_be_trusted(files, program, tmp_path):
         warnings.simplefilter("error")
         with pytest.raises(RuntimeError):
             odecast.load(files / "model.json").forecast([1e5, 1e5, 1e5], until=30, step=1, draws=50)
+
+
+def test_noisy_truth_is_not_taken_for_the_state():
+    train, late = odecast.simulate("SprottB", until=30, step=0.02, noise=0.05).split(holdout=0.2)
+    model = odecast.fit(train)
+    with pytest.warns(odecast.NotTrusted, match="observations=True"):
+        judged = model.evaluate(late, starts=20, leads=5)
+    assert judged["noisy_truth"] and judged["horizon"] == pytest.approx(1.495, abs=0.01)  # a quarter of the 6 that are late
+    with pytest.warns(odecast.NotTrusted, match="observations=True"):
+        model.calibrate(late, starts=20, leads=5)
+    assert not model.evaluate(late, starts=20, leads=5, observations=True)["noisy_truth"]

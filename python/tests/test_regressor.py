@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -14,8 +15,11 @@ from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 
 def test_every_check_of_scikit_learn():
-    """All of them apply: y is then du/dt of the first columns. Without dropout, whose fit is a least-squares problem."""
-    results = check_estimator(odecast.ODERegressor(dropout=0), on_fail=None)
+    """All of them apply: y is then du/dt of the first columns. Without dropout, whose fit is a least-squares problem. Some
+    give 11 rows to 66 coefficients, which is said to be not to be trusted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", odecast.NotTrusted)
+        results = check_estimator(odecast.ODERegressor(dropout=0), on_fail=None)
     assert {r["check_name"]: repr(r["exception"]) for r in results if r["status"] in ("failed", "xfail")} == {}
     # Skipped by scikit-learn itself, for want of array-api-compat or SCIPY_ARRAY_API.
     assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
