@@ -21,6 +21,8 @@ constexpr int kExpanded = 20;
 constexpr double kTight = 1e-3;         ///< continuity of a converged path, in noise sd
 constexpr double kHopeless = 3;        ///< noise over the smoother's of a path that is not worth more steps
 constexpr int kShorter = 4;             ///< segments, where the equations do not fit
+constexpr int kGroups = 8;              ///< of residuals in a segment, where correlations on the scale of the motion are looked for
+constexpr double kDigits = 1e-8;        ///< noise below that part of a variable's size is the rounding of whoever computed it: not white
 constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 
 FittedPath better(const std::vector<FittedPath>& paths) {
@@ -520,23 +522,52 @@ double TermSearch::covariance_factor(const FittedPath& path) const {
   return squares * weights / (inside * inside);
 }
 
-double TermSearch::autocorrelation(const FittedPath& path) const {
+TermSearch::Lagged TermSearch::lagged_products(const FittedPath& path, int variable, int group, int lags) const {
   const auto u = shooting_.path(path.support, path.theta, path.starts);
-  double product = 0, square = 0;
+  Lagged l{std::vector<double>(index(lags) + 1, 0), std::vector<double>(index(lags) + 1, 0)};
   for (std::size_t r = 0; r < u.size(); ++r) {
     const ObservedRun& run = shooting_.runs()[r];
-    for (int i = 0; i < dimension(); ++i) {
-      const auto z = [&](long k) {
-        return std::sqrt(run.weights(k, i)) * (run.values(k, i) - u[r](k, i)) / path.noise[i];
-      };
-      for (long k = 0; k < u[r].rows(); ++k) {
-        if (!(run.weights(k, i) > 0)) continue;
-        square += z(k) * z(k);
-        if (k + 1 < u[r].rows() && run.weights(k + 1, i) > 0) product += z(k) * z(k + 1);
-      }
+    std::vector<double> z, observed;
+    for (long k = 0; k < u[r].rows(); ++k) {
+      if (k % group == 0) z.push_back(0), observed.push_back(0);
+      const double w = run.weights(k, variable);
+      if (w > 0) z.back() += std::sqrt(w) * (run.values(k, variable) - u[r](k, variable)) / path.noise[variable], observed.back() += 1;
+    }
+    for (std::size_t k = 0; k < z.size(); ++k) z[k] /= std::sqrt(std::max(1.0, observed[k]));
+    for (std::size_t lag = 0; lag < l.pairs.size(); ++lag)
+      for (std::size_t k = lag; k < z.size(); ++k)
+        if (observed[k] > 0 && observed[k - lag] > 0) l.products[lag] += z[k] * z[k - lag], l.pairs[lag] += 1;
+  }
+  return l;
+}
+
+double TermSearch::autocorrelation(const FittedPath& path) const {
+  double neighbours = 0, squares = 0;
+  for (int i = 0; i < dimension(); ++i) {
+    const Lagged l = lagged_products(path, i, 1, 1);
+    neighbours += l.products[1];
+    squares += l.products[0];
+  }
+  return squares > 0 ? neighbours / squares : 0;
+}
+
+double TermSearch::persistence(const FittedPath& path) const {
+  const int group = (shooting_.per_segment() + kGroups - 1) / kGroups,
+            lags = (2 * shooting_.per_segment() + group - 1) / group;
+  double statistic = 0, expected = 0, variance = 0;
+  for (int i = 0; i < dimension(); ++i) {
+    if (active_[i] == 0 || path.noise[i] < kDigits) continue;
+    const Lagged l = lagged_products(path, i, group, lags);
+    const double size = l.products[0] / l.pairs[0];
+    for (std::size_t j = 1; j < l.pairs.size(); ++j) {
+      if (l.pairs[j] == 0) continue;
+      const double k = 1 - static_cast<double>(j) / (lags + 1), product = l.products[j] / size;
+      statistic += k * k * product * product / l.pairs[j];  // k² n ρ²
+      expected += k * k;
+      variance += 2 * k * k * k * k;
     }
   }
-  return square > 0 ? product / square : 0;
+  return variance > 0 ? (statistic - expected) / std::sqrt(variance) : 0;
 }
 
 LoosePath TermSearch::loosen(const Support& candidates, bool all) {

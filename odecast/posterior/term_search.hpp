@@ -67,12 +67,23 @@ class TermSearch {
   double covariance_factor(const FittedPath& path) const;
   /// Correlation of neighbouring residuals of the same variable, over all variables.
   double autocorrelation(const FittedPath& path) const;
+  /// How much the residuals are alike on the scale of the motion, in standard errors of white noise. With ρ_j the autocorrelation at lag j of
+  /// sums over eighths of a segment, n pairs each, and k = 1 - j/(m+1) up to a lag of two segments (Hong, Econometrica 64, 1996),
+  ///   (Σ k² n ρ_j² - Σ k²) / √(2 Σ k⁴),  sums over lags and variables.
+  /// What the equations lack shows there long before it enlarges the residuals; noise that is correlated over few rows only does not.
+  double persistence(const FittedPath& path) const;
   /// For equations that miss part of the motion: it enters as gaps between segments, and their sd is estimated. From the candidates as `start` has
   /// them, terms leave (unless `all` are to stay) by what they explain beyond the gaps. The noise is the one given, or the smoother's.
   /// Segments are shorter from here on.
   LoosePath loosen(const Support& candidates, bool all);
 
  private:
+  /// Σ z_k z_{k-j} and the number of pairs at lags j = 0 … of a variable's residuals over the noise, where z_k is the sum over a group of
+  /// neighbouring rows over the root of its size: of unit variance if they are white.
+  struct Lagged {
+    std::vector<double> products, pairs;
+  };
+  Lagged lagged_products(const FittedPath& path, int variable, int group, int lags) const;
   /// The quadratic model over all candidates at a path.
   struct Linearised {
     QuadraticModel model;

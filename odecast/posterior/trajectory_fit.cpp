@@ -13,6 +13,10 @@
 namespace odecast {
 namespace {
 
+/// Standard errors by which residuals of the right equations are not alike on the scale of the motion: the statistic is a sum of squares, whose tail
+/// is longer than the normal's.
+constexpr double kPersistent = 6;
+
 /// Everything in model units, and what is known before the search.
 struct Prepared {
   std::vector<ObservedRun> runs;
@@ -272,12 +276,14 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   const Support all = fine.candidates(o.degree);
   if (given.empty()) fine.improve(path, all);
   std::vector<FittedPath> paths = {path};
-  // Equations that miss part of the motion: residuals larger than the noise, and alike at neighbours.
+  // Equations that miss part of the motion: residuals larger than the noise, and alike at neighbours; or alike on the scale of the motion.
   const auto judge = [&](const FittedPath& one) {
     fit.noise_ratio = noise_ratio(fine, one, p.active);
     fit.autocorrelation = fine.autocorrelation(one);
+    fit.persistence = fine.persistence(one);
     fine.use(one);
-    fit.misfit = fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum());
+    fit.misfit = (fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum())) ||
+                 fit.persistence > kPersistent;
   };
   judge(path);
   // What is around equations that are far from the data does not matter.
@@ -338,9 +344,10 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     fit.reason += fmt::format("; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns, values);
   else if (fit.misfit)
     fit.reason += fmt::format(
-        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours correlated by {:.2f}): random forcing "
+        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours correlated by {:.2f}{}): random forcing "
         "stands for the rest and widens the bands. Try a higher degree, give what else moves it (--variables, --inputs), or a network (--layers)",
-        fit.noise_ratio, fit.autocorrelation);
+        fit.noise_ratio, fit.autocorrelation,
+        fit.persistence > kPersistent ? fmt::format(", alike along the motion by {:.0f} standard errors", fit.persistence) : "");
   else if (fit.noise_too_small)
     fit.reason += fmt::format("; residuals look like noise of {:.2f} times the sd that was given, and terms may follow it. Leave --noise out, or give its sd",
                               fit.noise_ratio);

@@ -49,6 +49,7 @@ struct TrajectoryFit {
   /// Residuals of the path over the noise that was given, or the smoother's: well above 1 says that the equations do not fit.
   double noise_ratio = 1;
   double autocorrelation = 0;  ///< of neighbouring residuals, over all variables
+  double persistence = 0;      ///< of residuals, on the scale of the motion, in standard errors of white noise
   /// Where the equations do not fit: the gaps between segments, and the largest of their sd over the noise's.
   Forcing forcing;
   double continuity = 0;

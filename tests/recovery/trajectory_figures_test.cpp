@@ -295,5 +295,36 @@ TEST(TrajectoryFiguresTest, BandsOfAMisfitHold) {
   }
 }
 
+// A pendulum close to its turning point as a cubic: residuals hardly exceed the noise, but are alike where the sine is not a cubic.
+TEST(TrajectoryFiguresTest, AMisfitBelowTheNoiseIsSeen) {
+  const Dataset whole = orbit("Pendulum", Eigen::Vector2d(3, 0), regular_times(0, 62.5, 0.0125)), early = first_rows(whole, 4000);
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    Model model = learn(noisy(early, noise_level(early, 0.002, NoiseOf::sd), seed), 3);
+    EXPECT_LT(model.trajectory->noise_ratio, 1.06) << "seen by its size";
+    ASSERT_TRUE(model.trajectory->misfit);
+    const Share forced = coverage_after(model, whole, 4000, 200);
+    model.trajectory->forcing = {};
+    const Share bare = coverage_after(model, whole, 4000, 200);
+    std::printf("Pendulum as a cubic: 95 %% bands hold %.3f +- %.3f, without forcing %.3f +- %.3f\n", forced.mean, forced.error, bare.mean, bare.error);
+    EXPECT_LT(forced.error, 0.03) << "of no use as a test";
+    EXPECT_GE(forced.mean, 0.95 - 5 * forced.error);
+    EXPECT_LT(bare.mean, 0.95 - 5 * bare.error);
+  }
+}
+
+// Residuals of the right equations are white: of 64 fits none is called a misfit, with a sum of squares that exceeds its mean by six of its standard
+// deviations in less than one of 1000.
+TEST(TrajectoryFiguresTest, TheRightEquationsAreNoMisfit) {
+  for (const char* name : {"SprottA", "SprottM", "Rossler", "VanDerPol"}) {
+    const System system = find_system(name);
+    const Dataset clean = orbit(name, system.start, regular_times(0, 500 * 4 * system.step, 4 * system.step));
+    for (const double noise : {0.002, 0.05})
+      for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        const Model model = learn(noisy(clean, noise_level(clean, noise, NoiseOf::sd), seed), 3);
+        EXPECT_FALSE(model.trajectory->misfit) << name << ", noise " << noise << ", seed " << seed;
+      }
+  }
+}
+
 }  // namespace
 }  // namespace odecast
