@@ -32,6 +32,7 @@ TYPES = {  # of parameters that are not options
     "posterior": "Model | Callable[[np.random.Generator], Callable[[float, Array], npt.ArrayLike]] | Any",
     "variables": "Words | None", "forecast": "Forecast | Path", "truth": "Any", "system": "str", "axes": "Any",
     "u": "npt.ArrayLike", "return_sd": "bool", "format": 'Literal["text", "latex", "json", "c"]', "all": "bool",
+    "centre": 'Literal["mean", "median"]',
 }
 RETURNS = {"Model.equations": "Any", "Model.predict": "Any", "Model.forecast": "Any", "Data.to_dataframe": "Any",
            "Forecast.to_dataframe": "Any", "Forecast.to_xarray": "Any", "Forecast.plot": "Any"}

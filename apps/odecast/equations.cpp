@@ -13,8 +13,10 @@ Json equations_json(const Model& model) {
   Json list = Json::array();
   for (const Equation& e : equations(model)) {
     Json terms = Json::array();
-    for (const Term& t : e.terms)
+    for (const Term& t : e.terms) {
       terms.push_back({{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}, {"probability", t.probability}});
+      if (t.median) terms.back()["median"] = *t.median;
+    }
     list.push_back({{"variable", e.variable}, {"terms", terms}});
   }
   return {{"variables", model.variables}, {"equations", list}};
@@ -33,7 +35,8 @@ int run_equations(const Arguments& a) {
   const EquationFormat kind = format == "latex" ? EquationFormat::latex
                               : format == "c"   ? EquationFormat::c
                                                 : EquationFormat::text;
-  fmt::print("{}", format_equations(model, kind, a.given("--all") ? 0 : 0.01));
+  fmt::print("{}", format_equations(model, kind, a.given("--all") ? 0 : 0.01,
+                                     a.text("--centre") == "median" ? Centre::median : Centre::mean));
   return kDone;
 }
 
@@ -49,6 +52,7 @@ Command equations_command() {
           with_common({
               {"--format", "HOW", "c is a function to compile", "text", 0, {"text", "latex", "json", "c"}},
               {"--all", "", "small terms too", ""},
+              {"--centre", "OF", "of a bootstrap's coefficients; a term that most replicates lack has median 0", "mean", 0, {"mean", "median"}},
           }),
           run_equations};
 }

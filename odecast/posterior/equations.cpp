@@ -36,12 +36,27 @@ double size_of(const Term& term, const Vector& sizes) {
   return size;
 }
 
-std::string people_text(const Model& model, bool latex, double smallest) {
+/// With that centre in the place of the mean, and without terms whose centre is zero.
+std::vector<Equation> centred(std::vector<Equation> all, Centre centre) {
+  if (centre == Centre::mean) return all;
+  for (Equation& e : all) {
+    for (Term& t : e.terms) {
+      if (!t.median)
+        throw_usage({"equations", "a median of coefficients that are not points", "a model of fit --posterior bootstrap",
+                     "Ask for the mean; the other posteriors are symmetric around it."});
+      t.mean = *t.median;
+    }
+    std::erase_if(e.terms, [](const Term& t) { return t.mean == 0; });
+  }
+  return all;
+}
+
+std::string people_text(const Model& model, bool latex, double smallest, Centre centre) {
   const auto names = model.arguments();
   std::string text;
   std::size_t hidden = 0;
   bool first_line = true;
-  for (const ReadableEquation& e : readable_equations(model, smallest)) {
+  for (const ReadableEquation& e : readable_equations(model, smallest, centre)) {
     const auto& terms = e.terms;
     hidden += e.left_out;
     if (latex && !first_line) text += " \\\\\n";
@@ -86,6 +101,7 @@ std::vector<Equation> polynomial_equations(const Model& model) {
   const PolynomialPosterior posterior = polynomial_posterior(model);
   const MonomialBasis& basis = posterior.basis();
   const PolynomialPosterior::Coefficients all = posterior.coefficients();
+  const Matrix median = posterior.atoms() > 0 ? posterior.median_coefficients() : Matrix();
   Vector scale(basis.variables());
   scale << model.scaling.scale, model.inputs.scale;
   const Vector rate = model.rate();
@@ -99,6 +115,7 @@ std::vector<Equation> polynomial_equations(const Model& model) {
         unit /= integer_power(scale[v], basis.powers(m)[static_cast<std::size_t>(v)]);
       equation.terms.push_back({basis.powers(m), unit * all.mean(i, m), std::abs(unit) * all.sd(i, m),
                                 std::min(1.0, all.probability(i, m))});
+      if (median.size() > 0) equation.terms.back().median = unit * median(i, m);
     }
     result.push_back(std::move(equation));
   }
@@ -138,7 +155,8 @@ std::vector<Equation> ensemble_equations(const Model& model) {
   return result;
 }
 
-std::string c_function(const std::vector<Equation>& all, const Model& model) {
+std::string c_function(const std::vector<Equation>& all, const Model& model, Centre centre) {
+  const char* which = centre == Centre::mean ? "mean" : "median";
   // Column names may hold anything, such as the end of a comment.
   std::vector<std::string> names = model.arguments();
   for (auto& name : names)
@@ -146,12 +164,12 @@ std::string c_function(const std::vector<Equation>& all, const Model& model) {
       if (c == '*' || c == '\\' || c == '/' || static_cast<unsigned char>(c) < 0x20) c = '_';
   std::string text =
       model.kind == ModelKind::map
-          ? fmt::format("/* The mean map learnt by odecast. u = {{{}}}. */\n"
+          ? fmt::format("/* The {} map learnt by odecast. u = {{{}}}. */\n"
                         "void odecast_map(const double *u, double *next)\n{{\n",
-                        fmt::join(names, ", "))
-          : fmt::format("/* The mean field learnt by odecast. u = {{{}}}. */\n"
+                        which, fmt::join(names, ", "))
+          : fmt::format("/* The {} field learnt by odecast. u = {{{}}}. */\n"
                         "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
-                        fmt::join(names, ", "));
+                        which, fmt::join(names, ", "));
   const char* result = model.kind == ModelKind::map ? "next" : "dudt";
   for (std::size_t i = 0; i < all.size(); ++i) {
     text += fmt::format("  {}[{}] = 0.0", result, i);
@@ -209,9 +227,9 @@ std::vector<Equation> equations(const Model& model) {
   return result;
 }
 
-std::vector<ReadableEquation> readable_equations(const Model& model, double smallest) {
+std::vector<ReadableEquation> readable_equations(const Model& model, double smallest, Centre centre) {
   std::vector<ReadableEquation> result;
-  for (const Equation& e : equations(model)) {
+  for (const Equation& e : centred(equations(model), centre)) {
     double largest = 0;
     for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
     std::vector<Term> terms;
@@ -238,9 +256,9 @@ std::pair<std::string, std::string> rounded_coefficient(double mean, double sd) 
   return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
 }
 
-std::string format_equations(const Model& model, EquationFormat format, double smallest) {
-  if (format == EquationFormat::c) return c_function(equations(model), model);
-  return people_text(model, format == EquationFormat::latex, smallest);
+std::string format_equations(const Model& model, EquationFormat format, double smallest, Centre centre) {
+  if (format == EquationFormat::c) return c_function(centred(equations(model), centre), model, centre);
+  return people_text(model, format == EquationFormat::latex, smallest, centre);
 }
 
 }  // namespace odecast

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@ struct Term {
   std::vector<int> powers;  ///< one per variable
   double mean = 0, sd = 0;
   double probability = 0;  ///< that the coefficient is not zero
+  std::optional<double> median = {};  ///< over the replicates of a bootstrap
 };
 
 struct Equation {
@@ -36,7 +38,10 @@ struct ReadableEquation {
   std::vector<Term> terms;
   std::size_t left_out = 0;
 };
-std::vector<ReadableEquation> readable_equations(const Model& model, double smallest = 0.01);
+/// What stands for a coefficient that has a distribution. The median is for models that are sets of points (bootstrap).
+enum class Centre { mean, median };
+
+std::vector<ReadableEquation> readable_equations(const Model& model, double smallest = 0.01, Centre centre = Centre::mean);
 
 /// Mean and sd with as many digits as the sd supports: two of the sd.
 std::pair<std::string, std::string> rounded_coefficient(double mean, double sd);
@@ -44,6 +49,6 @@ std::pair<std::string, std::string> rounded_coefficient(double mean, double sd);
 enum class EquationFormat { text, latex, c };
 
 /// Text and LaTeX show the readable equations and count the terms left out. C is complete.
-std::string format_equations(const Model& model, EquationFormat format, double smallest = 0.01);
+std::string format_equations(const Model& model, EquationFormat format, double smallest = 0.01, Centre centre = Centre::mean);
 
 }  // namespace odecast

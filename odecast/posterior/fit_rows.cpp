@@ -154,6 +154,7 @@ WeakData weak_data(const FitData& data, const FitOptions& o) {
   weak.noise = data.noise.size() > 0 && data.summary.rows <= kRowsForNoise
                    ? data.noise.cwiseQuotient(data.scaling.scale)
                    : observation_noise(options, weak.parts, data.size());
+  weak.noise = weak.noise.unaryExpr([](double sd) { return sd * sd > 0 ? sd : 0x1p-52; });  // a column of zeros has none
   return weak;
 }
 

@@ -84,7 +84,7 @@ VectorField PolynomialPosterior::mean_field() const {
 }
 
 VectorField PolynomialPosterior::point_field() const {
-  if (atoms() > 0) return mean_field();
+  if (atoms() > 0) return VectorField(PolynomialField{basis_, median_coefficients()});
   return field(sets_.front().support, sets_.front().theta);
 }
 
@@ -145,6 +145,24 @@ PolynomialPosterior::Coefficients PolynomialPosterior::coefficients() const {
   }
   all.sd = square.cwiseSqrt();
   return all;
+}
+
+Matrix PolynomialPosterior::median_coefficients() const {
+  assert(atoms() > 0);
+  Matrix values = Matrix::Zero(outputs_ * basis_->size(), static_cast<Eigen::Index>(sets_.size()));
+  for (std::size_t k = 0; k < sets_.size(); ++k)
+    for (std::size_t c = 0; c < sets_[k].support.size(); ++c) {
+      const FieldTerm& t = sets_[k].support[c];
+      values(t.equation * basis_->size() + t.monomial, static_cast<Eigen::Index>(k)) = sets_[k].theta[static_cast<Eigen::Index>(c)];
+    }
+  Matrix median(outputs_, basis_->size());
+  const Eigen::Index above = values.cols() / 2;
+  for (Eigen::Index q = 0; q < median.size(); ++q) {
+    double* of = values.row(q).data();
+    std::nth_element(of, of + above, of + values.cols());
+    median.data()[q] = values.cols() % 2 == 1 ? of[above] : 0.5 * (*std::max_element(of, of + above) + of[above]);
+  }
+  return median;
 }
 
 std::uint64_t PolynomialPosterior::atoms() const {

@@ -49,7 +49,8 @@ class PolynomialPosterior : public Posterior {
   double atom_weight(std::uint64_t atom) const override;
   std::uint64_t atom_of_draw(std::uint64_t seed, std::uint64_t index) const override;
 
-  /// The most probable set of terms at its most probable coefficients; the mean field where all sets are points.
+  /// The most probable set of terms at its most probable coefficients; the median of every coefficient where all sets are points, in which a term
+  /// that most of them do not have is none.
   VectorField point_field() const override;
   /// Mean and covariance of the state at the end of the data, where known.
   Moments last_state() const;
@@ -58,6 +59,8 @@ class PolynomialPosterior : public Posterior {
     Matrix mean, sd, probability;
   };
   Coefficients coefficients() const;
+  /// The median of every coefficient over the sets, which are points of equal weight; 0 in those without the term.
+  Matrix median_coefficients() const;
 
   const MonomialBasis& basis() const { return *basis_; }
   const std::vector<CoefficientSet>& sets() const { return sets_; }

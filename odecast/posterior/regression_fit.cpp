@@ -4,6 +4,7 @@
 #include <deque>
 #include <numeric>
 
+#include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/posterior/fit_parts.hpp"
 #include "odecast/posterior/smoother.hpp"
@@ -77,10 +78,17 @@ Regression regress(const RowFactor& factor, int n, int degree, bool select) {
   return r;
 }
 
+constexpr int kFewestBlocks = 5;  ///< that rows are drawn from
+
 /// Every replicate a set of the same weight. `price` is the penalty of each unknown, `outputs` how many columns of unknowns
 /// there are, each for one equation, or 1 where one column holds those of all.
 std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const FitOptions& o, int outputs, int monomials,
-                                       const std::vector<double>& penalty, double least, const Observer& observer) {
+                                       const std::vector<double>& penalty, double least, const std::string& source, const Observer& observer) {
+  // Fewer blocks hardly ever leave one out: replicates would be alike.
+  if (bootstrap.chunks() < kFewestBlocks * BlockBootstrap::kChunksPerBlock)
+    throw_data({source, fmt::format("{:.1f} blocks of neighbours that depend on each other", bootstrap.chunks() / static_cast<double>(BlockBootstrap::kChunksPerBlock)),
+                fmt::format("at least {} blocks to draw from", kFewestBlocks),
+                "Give more rows, or take --posterior regression, which draws none."});
   std::vector<CoefficientSet> sets(static_cast<std::size_t>(o.replicates));
   parallel_for(
       o.threads, sets.size(),
@@ -111,7 +119,7 @@ std::vector<double> penalties(const MonomialBasis& basis, int n, int equations, 
 }
 
 std::vector<CoefficientSet> weak_replicates(const WeakRows& rows, const MonomialBasis& basis, const WeakPosterior& found,
-                                            const FitOptions& o, double observations, const Observer& observer) {
+                                            const FitOptions& o, const FitData& data, const Observer& observer) {
   const int n = rows.dimension(), F = basis.size();
   WeakLinearisation around(rows, basis, found.coefficients, found.path);
   BlockBootstrap bootstrap(around.problem().triangle, n * F);
@@ -120,7 +128,7 @@ std::vector<CoefficientSet> weak_replicates(const WeakRows& rows, const Monomial
   for (const Matrix& part : around.whitened())
     for (Eigen::Index at = 0; at < part.rows(); at += size)
       bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
-  return replicates(bootstrap, o, 1, F, penalties(basis, n, n, observations), 1, observer);
+  return replicates(bootstrap, o, 1, F, penalties(basis, n, n, static_cast<double>(data.summary.rows)), 1, data.source.name, observer);
 }
 
 std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor& factor, int n, const FitOptions& o,
@@ -128,8 +136,9 @@ std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor&
   const MonomialBasis& basis = factor.basis();
   const int F = basis.size();
   BlockBootstrap bootstrap(factor.triangle(), F);
-  // Neighbours share observations: up to 16 of them.
-  const Eigen::Index size = chunk_rows(std::max(16.0, std::sqrt(static_cast<double>(factor.rows()))));
+  // Neighbours share observations: up to 16 of them. Few rows make ten blocks.
+  const auto all = static_cast<double>(factor.rows());
+  const Eigen::Index size = chunk_rows(std::min(std::max(16.0, std::sqrt(all)), all / 10));
   double first_variance = -1;
   for_rows(data, n, o, summary, observer, [&](const DerivativeRows& rows) {
     if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
@@ -145,7 +154,7 @@ std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor&
       bootstrap.add(chunk);
     }
   });
-  return replicates(bootstrap, o, n, F, penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0, observer);
+  return replicates(bootstrap, o, n, F, penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0, data.source.name, observer);
 }
 
 /// Rows that the last state is smoothed from.
@@ -274,7 +283,7 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
     rows = static_cast<long>(integrals.rows());
     misfit = unexplained(r, static_cast<double>(n * rows), weak.noise, data.summary.sd.head(n).cwiseQuotient(data.scaling.scale.head(n)));
     if (bootstrap)
-      sets = weak_replicates(integrals, basis, found, o, static_cast<double>(data.summary.rows), observer);
+      sets = weak_replicates(integrals, basis, found, o, data, observer);
     summary.seconds += seconds_since(begin);
   } else {
     const int degree = automatic ? highest_degree(arguments, n, static_cast<double>(data.summary.pairs)) : o.degree;

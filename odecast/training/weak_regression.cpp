@@ -61,11 +61,13 @@ void jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& n
 constexpr double kNugget = 1e-9;
 
 void factor_into(BandedCholesky& root, const BandedCholesky& covariance) {
-  for (double nugget = kNugget;; nugget *= 10) {
+  for (double nugget = kNugget; nugget < 10; nugget *= 10) {
     root = covariance;
     for (Eigen::Index i = 0; i < root.size(); ++i) root.at(i, i) *= 1 + nugget;
     if (root.factor()) return;
   }
+  throw_data({"integrals of the rows", "a covariance that overflows or vanishes", "values whose powers are numbers",
+              "Give columns in units in which their values are near 1, or leave --scale at standard."});
 }
 
 /// Calls visit(k, l, first, last) for the pairs l <= k of a range that share observations, with the first of them and one past

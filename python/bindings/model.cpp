@@ -97,17 +97,18 @@ nb::object predict(const FittedModel& m, nb::handle at, bool with_sd) {
   return nb::make_tuple(mean.array, sd.array);
 }
 
-std::string equations_text(const FittedModel& m, const std::string& format, bool all) {
+std::string equations_text(const FittedModel& m, const std::string& format, bool all, const std::string& centre) {
   static const cli::Command command = cli::equations_command();
   nb::dict keywords;
   keywords["format"] = format;
-  words(command, "model", keywords);  // refuses an unknown format
+  keywords["centre"] = centre;
+  words(command, "model", keywords);  // refuses unknown words
   if (format == "json") return cli::equations_json(m.model).dump();
   return format_equations(m.model,
                           format == "latex" ? EquationFormat::latex
                           : format == "c"   ? EquationFormat::c
                                             : EquationFormat::text,
-                          all ? 0 : 0.01);
+                          all ? 0 : 0.01, centre == "median" ? Centre::median : Centre::mean);
 }
 
 }  // namespace

@@ -184,16 +184,17 @@ class Model:
             u = contiguous(u)
         return self._core.predict(u, return_sd)
 
-    def equations(self, format: str = "text", all: bool = False):
+    def equations(self, format: str = "text", all: bool = False, centre: str = "mean"):
         """The learnt equations: text, ``"latex"`` or ``"c"`` as text, ``"json"`` as dictionary with exact mean, standard
         deviation and probability of every coefficient. Small terms are left out of text and LaTeX unless ``all``.
+        ``centre="median"`` is for a bootstrap.
 
         >>> import odecast
         >>> model = odecast.fit(odecast.simulate("SprottB", until=2))
         >>> model.equations("json")["variables"]
         ['x', 'y', 'z']
         """
-        text = self._core.equations(format, all)
+        text = self._core.equations(format, all, centre)
         return json.loads(text) if format == "json" else text
 
     def save(self, path) -> None:

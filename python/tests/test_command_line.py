@@ -222,6 +222,9 @@ def test_json_is_the_same(files, program, tmp_path, test):
         assert model.equations(form) == program("equations", files / "model.json", "--format", form).stdout
     assert model.equations("json") == json.loads(program("equations", files / "model.json", "--json").stdout)
     assert model.equations(all=True) == program("equations", files / "model.json", "--all").stdout
+    program("fit", files / "train.csv", "--posterior", "bootstrap", "--replicates", "5", "-o", tmp_path / "b.json")
+    medians = program("equations", tmp_path / "b.json", "--centre", "median").stdout
+    assert odecast.load(tmp_path / "b.json").equations(centre="median") == medians
 
     at = json.loads(program("predict", files / "model.json", "--at=0.5,-1,2", "--json").stdout)["derivative"]
     mean, sd = model.predict([0.5, -1, 2], return_sd=True)

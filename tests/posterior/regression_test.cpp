@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
@@ -50,6 +51,20 @@ void expect_lorenz(const Model& model, double sds) {
       EXPECT_LT(t.sd, 0.1 * std::abs(expected[at]));
       ++at;
     }
+}
+
+void expect_lorenz_median(const std::vector<ReadableEquation>& found) {
+  const std::map<std::pair<int, std::vector<int>>, double> truth = {{{0, {1, 0, 0}}, -10}, {{0, {0, 1, 0}}, 10}, {{1, {1, 0, 0}}, 28}, {{1, {0, 1, 0}}, -1},
+                                                                    {{1, {1, 0, 1}}, -1},  {{2, {0, 0, 1}}, -8.0 / 3}, {{2, {1, 1, 0}}, 1}};
+  std::size_t terms = 0;
+  for (int i = 0; i < 3; ++i)
+    for (const Term& t : found[static_cast<std::size_t>(i)].terms) {
+      ++terms;
+      const auto at = truth.find({i, t.powers});
+      ASSERT_NE(at, truth.end());
+      EXPECT_NEAR(t.mean, at->second, 5 * t.sd);
+    }
+  EXPECT_EQ(terms, truth.size());
 }
 
 TEST(RegressionTest, NoisyLorenzHasItsSevenTerms) {
@@ -262,6 +277,27 @@ TEST(BootstrapPosteriorTest, EveryReplicateIsAnAtom) {
         if (t.powers == r.powers) probability = t.probability;
       EXPECT_GT(probability, 0.9);
     }
+  // Half of the replicates lie on either side of a median, and those without the term at 0.
+  posterior.point_field()(0, u.data(), a.data());
+  const Matrix median = posterior.median_coefficients();
+  for (Eigen::Index i = 0; i < 3; ++i)
+    for (Eigen::Index m = 0; m < median.cols(); ++m) {
+      int below = 0, above = 0;
+      for (const CoefficientSet& set : posterior.sets()) {
+        double value = 0;
+        for (std::size_t c = 0; c < set.support.size(); ++c)
+          if (set.support[c].equation == i && set.support[c].monomial == m) value = set.theta[static_cast<Eigen::Index>(c)];
+        below += value < median(i, m);
+        above += value > median(i, m);
+      }
+      EXPECT_LE(below, 20);
+      EXPECT_LE(above, 20);
+    }
+  VectorField(PolynomialField{std::make_shared<MonomialBasis>(posterior.basis()), median})(0, u.data(), b.data());
+  EXPECT_EQ(a, b);
+  // In the user's units, with the terms that most replicates have: the true ones.
+  expect_lorenz_median(readable_equations(found.model, 0, Centre::median));
+  EXPECT_THROW(readable_equations(run(data, regression()).model, 0, Centre::median), Error);
   // Files and threads.
   const std::string text = model_to_text(found.model);
   EXPECT_EQ(model_to_text(model_from_text(text, "m")), text);
@@ -409,6 +445,36 @@ TEST(EnsembleTest, MembersAreTheFitsOfTheirSeeds) {
   o.trainer = Trainer::adam;
   o.members = 1;
   EXPECT_THROW(run(data, o), Error);
+}
+
+TEST(RegressionTest, AColumnOfZerosDoesNoHarm) {
+  Dataset data = lorenz(0.025, 3);
+  data.variables.push_back("nothing");
+  Matrix& u = data.trajectories[0].states;
+  u.conservativeResize(u.rows(), 4);
+  u.col(3).setZero();
+  const auto found = equations(run(data, regression()).model);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[1].terms.size(), 3u);
+  for (const Term& t : found[3].terms) EXPECT_LT(std::abs(t.mean), 1e-12);
+}
+
+TEST(RegressionTest, PowersThatOverflowAreAnError) {
+  Dataset data = lorenz(0, 0);
+  data.trajectories[0].states *= 1e60;
+  FitOptions o = regression(DerivativeMethod::weak, 3);
+  o.scale = ScaleKind::none;
+  EXPECT_THROW(run(data, o), Error);
+}
+
+TEST(BootstrapPosteriorTest, TooFewRowsToDrawFromAreAnError) {
+  // Every replicate of 14 rows in blocks of four chunks held each row once: intervals of 1e-14.
+  Dataset few = lorenz(0, 0);
+  few.trajectories[0].times.resize(14);
+  few.trajectories[0].states.conservativeResize(14, 3);
+  FitOptions o = regression(DerivativeMethod::forward, 1);
+  o.posterior = PosteriorKind::bootstrap;
+  EXPECT_THROW(run(few, o), Error);
 }
 
 TEST(RegressionTest, ForecastsStartInASmoothedState) {
