@@ -288,7 +288,7 @@ ForecastStart forecast_start(const Model& model, const ForecastOptions& o) {
   start.time = o.from.value_or(o.init ? 0.0 : model.last_time);
   start.state = o.init.value_or(model.last_state);
   start.sd = o.init_sd ? *o.init_sd
-             : !o.init && model.last_state_sd
+             : !o.init && model.last_state_sd && o.masks != MaskSource::enumerated  // of all masks from one start
                  ? *model.last_state_sd
                  : Vector(Vector::Zero(model.dimension()));
   return start;

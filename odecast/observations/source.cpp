@@ -100,6 +100,11 @@ ObservationSummary summarise(const ObservationSource& source) {
   };
   std::vector<Last> last;
   std::vector<double> steps;
+  // The late rows in a ring: row k of the last trajectory is at k modulo their number.
+  constexpr long late = 200;
+  std::vector<double> late_times(late);
+  Matrix late_states(late, n);
+  long own = 0;
   const auto median = [](std::vector<double>& values) {
     if (values.empty()) return 0.0;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -110,6 +115,12 @@ ObservationSummary summarise(const ObservationSource& source) {
     if (which >= last.size()) {
       last.resize(which + 1);
       s.last_trajectory = which;
+      own = 0;
+    }
+    if (which == s.last_trajectory) {
+      late_times[static_cast<std::size_t>(own % late)] = time;
+      late_states.row(own % late) = Eigen::Map<const Eigen::RowVectorXd>(state, n);
+      ++own;
     }
     ++s.rows;
     const double share = 1 / static_cast<double>(s.rows);
@@ -139,6 +150,13 @@ ObservationSummary summarise(const ObservationSource& source) {
   s.trajectories = static_cast<long>(last.size());
   s.last_time = last[s.last_trajectory].time;
   s.last_state = last[s.last_trajectory].state;
+  const long kept = std::min(own, late);
+  s.late_states.resize(kept, n);
+  for (long k = 0; k < kept; ++k) {
+    const long at = (own - kept + k) % late;
+    s.late_times.push_back(late_times[static_cast<std::size_t>(at)]);
+    s.late_states.row(k) = late_states.row(at);
+  }
   const auto rows = static_cast<double>(s.rows);
   s.sd = (squares / rows).cwiseSqrt();
   s.rms = (raw / rows).cwiseSqrt();

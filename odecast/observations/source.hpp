@@ -50,6 +50,8 @@ struct ObservationSummary {
   std::size_t last_trajectory = 0;  ///< the last one to begin
   double last_time = 0;        ///< its last row
   Vector last_state;
+  std::vector<double> late_times;  ///< its last rows, up to 200
+  Matrix late_states;
 };
 ObservationSummary summarise(const ObservationSource& source);
 

@@ -146,6 +146,7 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   observer("reading", 0);
   const FitData data = fit_data(source, o);
   describe(model, source, data, o);
+  smooth_last_state(model, data, summary);
   o = with_derivative(given, data, model, summary, false, observer);
   ExactRows rows = exact_rows(data, model, o, summary, observer);
   const RowFactor& factor = rows.factor;
@@ -353,6 +354,7 @@ Fit fit(const Dataset& data, const FitOptions& given, const Observer& observer) 
   check(o.derivative, data.dimension());
   const FitData arguments = fit_data(source, o);
   describe(model, source, arguments, o);
+  smooth_last_state(model, arguments, result.summary);
   require_option(o.derivative.method != DerivativeMethod::weak, "--derivative", "weak with --trainer adam or sgd",
                  "a derivative at every row",
                  "The integral form has none: choose --derivative spline or savgol, or --trainer exact.");

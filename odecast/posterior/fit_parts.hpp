@@ -37,6 +37,10 @@ FitData fit_data(const ObservationSource& source, const FitOptions& o);
 /// What the data alone tell.
 void describe(Model& model, const ObservationSource& source, const FitData& data, const FitOptions& o);
 
+/// The last state and its sd from smoothing the late rows of a flow, where there are eight of them: what a forecast that continues the data
+/// starts from unless the posterior itself knows better.
+void smooth_last_state(Model& model, const FitData& data, FitSummary& summary);
+
 /// The options with a derivative of a name, where they leave the choice to us.
 FitOptions with_derivative(const FitOptions& options, const FitData& data, Model& model, FitSummary& summary, bool pointwise_only,
                            const Observer& observer);

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "odecast/posterior/choose_derivative.hpp"
 #include "odecast/posterior/fit_parts.hpp"
+#include "odecast/posterior/smoother.hpp"
 
 namespace odecast {
 namespace {
@@ -143,6 +145,18 @@ RowFactor row_factor(const FitData& data, int n, int degree, const FitOptions& o
 
 bool is_weak(const FitOptions& o) {
   return o.kind == ModelKind::flow && o.derivative.method == DerivativeMethod::weak;
+}
+
+void smooth_last_state(Model& model, const FitData& data, FitSummary& summary) {
+  const ObservationSummary& observed = data.summary;
+  const auto rows = observed.late_states.rows();
+  if (model.kind == ModelKind::map || rows < 8) return;  // third differences and a noise
+  const auto begin = std::chrono::steady_clock::now();
+  const auto n = static_cast<Eigen::Index>(model.dimension());
+  const Smoothed smoothed = smooth({{observed.late_times, observed.late_states.leftCols(n), Matrix::Ones(rows, n)}}, false);
+  model.last_state = smoothed.values[0].row(rows - 1).transpose();
+  model.last_state_sd = smoothed.last_sd;
+  summary.seconds += seconds_since(begin);
 }
 
 WeakData weak_data(const FitData& data, const FitOptions& o) {

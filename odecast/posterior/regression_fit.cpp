@@ -1,13 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <numeric>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/posterior/fit_parts.hpp"
-#include "odecast/posterior/smoother.hpp"
 #include "odecast/training/bootstrap.hpp"
 #include "odecast/training/selection.hpp"
 #include "odecast/training/weak_regression.hpp"
@@ -157,33 +155,6 @@ std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor&
   return replicates(bootstrap, o, n, F, penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0, data.source.name, observer);
 }
 
-/// Rows that the last state is smoothed from.
-constexpr std::size_t kRowsForStart = 200;
-
-/// The last state and its sd from smoothing, where nothing better is known of it.
-void smooth_last_state(Model& model, const ObservationSource& source, const ObservationSummary& observed,
-                       FitSummary& summary) {
-  const int n = source.dimension();
-  std::deque<std::pair<double, Vector>> last;
-  source.replay([&](std::size_t trajectory, double time, const double* state) {
-    if (trajectory != observed.last_trajectory) return;
-    if (last.size() == kRowsForStart) last.pop_front();
-    last.emplace_back(time, Eigen::Map<const Vector>(state, n));
-  });
-  if (last.size() < 8) return;  // third differences and a noise
-  const auto begin = std::chrono::steady_clock::now();
-  const auto rows = static_cast<Eigen::Index>(last.size());
-  ObservedRun run{{}, Matrix(rows, n), Matrix::Ones(rows, n)};
-  for (Eigen::Index i = 0; i < rows; ++i) {
-    run.times.push_back(last[static_cast<std::size_t>(i)].first);
-    run.values.row(i) = last[static_cast<std::size_t>(i)].second.transpose();
-  }
-  const Smoothed smoothed = smooth({run}, false);
-  model.last_state = smoothed.values[0].row(rows - 1).transpose();
-  model.last_state_sd = smoothed.last_sd;
-  summary.seconds += seconds_since(begin);
-}
-
 /// Whether residuals are larger than the noise explains: chi² per degree of freedom beyond 1 by more than five standard errors √(2 / values) and what
 /// an estimate of the noise may lack (10 %). On clean data rounding and quadrature are larger than the "noise": what is less than a ten
 /// thousandth of the motion is not a misfit. Noise and sd of the variables, in the same units.
@@ -258,6 +229,7 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
   observer("reading", 0);
   const FitData data = fit_data(source, o);
   describe(model, source, data, o);
+  smooth_last_state(model, data, summary);
   FitOptions choosing = given;
   if (automatic) choosing.degree = 2;  // of the polynomials that try derivatives
   o = with_derivative(choosing, data, model, summary, false, observer);
@@ -304,7 +276,6 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
       sets = row_replicates(data, factor, n, o, summary, observer);
     }
   }
-  if (o.kind == ModelKind::flow) smooth_last_state(model, source, data.summary, summary);
   const auto begin = std::chrono::steady_clock::now();
   if (!bootstrap) sets = {coefficient_set(r.posterior, static_cast<int>(monomial_count(arguments, o.degree)))};
   summary.terms = static_cast<int>(r.posterior.terms.size());

@@ -51,7 +51,7 @@ const std::vector<Helped> kHelp = {
     {"score",
      {{"--band", "sd"}, {"--threshold", "0.4"}},
      {"--lyapunov", "--system", "--trajectory", "--variables", "--inputs"}},
-    {"equations", {{"--format", "text"}}, {"--all"}},
+    {"equations", {{"--format", "text"}, {"--centre", "mean"}}, {"--all"}},
     {"predict", {{"--level", "0.95"}, {"--seed", "1"}}, {"--at", "--draws"}},
     {"plot",
      {{"--band", "sd"}, {"--output", "forecast.svg"}},

@@ -190,8 +190,9 @@ TEST_F(CommandsTest, TrajectoryPosteriorOfADrivenSystem) {
   EXPECT_TRUE(contains(run({"forecast", "model.json", "--at", "gap.csv", "-o", "no.csv"}).err, "begins earlier"));
   json_of({"evaluate", "model.json", "test.csv", "--starts", "5", "--horizon", "1", "--observations"});
   EXPECT_EQ(run({"lyapunov", "model.json"}).code, 2);
-  // The other rule is another model.
-  run_well({"fit", "train.csv", "--inputs", "F", "--between", "held", "--posterior", "trajectory", "--degree", "3", "-o", "held.json"});
+  // The other rule is another model, which does not explain the motion.
+  const Result held = run({"fit", "train.csv", "--inputs", "F", "--between", "held", "--posterior", "trajectory", "--degree", "3", "-o", "held.json"});
+  EXPECT_TRUE(held.code == 1 && contains(held.err, "alike along the motion")) << held.err;
   EXPECT_TRUE(Json::parse(read("held.json"))["inputs"]["held"].get<bool>());
   EXPECT_NE(Json::parse(read("held.json"))["trajectory"]["sets"], Json::parse(read("model.json"))["trajectory"]["sets"]);
   // A cell of the force is missing: refused with its row, or its row left out.
