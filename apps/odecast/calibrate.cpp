@@ -32,7 +32,7 @@ int run_calibrate(const Arguments& a) {
                      all.leads.size(), all.leads.back(), 100 * all.level, all.model.coverage.value,
                      all.model.coverage.standard_error));
   say(a, calibration_text(*model.calibration));
-  say(a, "The guarantee holds at each time by itself, if the forecast to come is like these starts: same system, same noise.");
+  say(a, guarantee_text(*model.calibration));
   say(a, "Model written to " + output);
   return kDone;
 }
@@ -44,6 +44,15 @@ std::string calibration_text(const CalibrationPart& part) {
   std::string text = fmt::format("Bands become {:.2g} to {:.2g} times as wide.", part.factors.minCoeff() / c, part.factors.maxCoeff() / c);
   if (!part.after.empty())
     text += fmt::format(" Calibrated on one half of the starts they hold {:.3f} of the other.", mean_of(part.after).value);
+  return text;
+}
+
+std::string guarantee_text(const CalibrationPart& part) {
+  std::string text = fmt::format(
+      "At each time and for each variable by itself the band holds at least {:g} % if the forecast to come is exchangeable with the {} held-out\n"
+      "starts: same system, noise and kind of start.", 100 * part.level, part.starts);
+  if (part.observed)
+    text += " These start in single noisy rows: one that continues from the smoothed last state knows its\nstart better, and its band is rather too wide.";
   return text;
 }
 
@@ -61,6 +70,8 @@ Json calibration_json(const Evaluation& evaluation, const CalibrationPart& part)
   Json j = calibration_json(part);
   j["coverage_before_se"] = evaluation.model.coverage.standard_error;
   j["noisy_truth"] = evaluation.noisy_truth;
+  j["blown_up"] = evaluation.blown_up;
+  j["effective_starts"] = evaluation.effective;
   return j;
 }
 

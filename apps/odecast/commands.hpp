@@ -124,6 +124,8 @@ Json calibration_json(const CalibrationPart& calibration);
 Json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration);
 /// How much the bands change, and what halves of the starts say of that.
 std::string calibration_text(const CalibrationPart& calibration);
+/// What the calibration promises, and on what condition.
+std::string guarantee_text(const CalibrationPart& calibration);
 
 Vector to_vector(const std::vector<double>& values);
 

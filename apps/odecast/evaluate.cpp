@@ -18,7 +18,8 @@ Json to_json(const Mean& m) { return {{"value", m.value}, {"standard_error", m.s
 Json to_json(const EvaluationRow& r) {
   return {{"coverage", to_json(r.coverage)}, {"width", to_json(r.width)},
           {"interval_score", to_json(r.interval_score)}, {"crps", to_json(r.crps)},
-          {"energy", to_json(r.energy)}, {"spread_error", r.spread_error}};
+          {"energy", to_json(r.energy)}, {"spread_error", r.spread_error},
+          {"spread_error_standard_error", r.spread_error_se}};
 }
 
 std::string text_of(const Mean& m) {
@@ -67,6 +68,12 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
 void warn_of(const Arguments& a, const Dataset& truth, const Evaluation& e) {
   if (e.noisy_truth)
     warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: give --observations", truth.source));
+  if (e.blown_up > 0.05)
+    warn(a, fmt::format("{:.0f} % of the trajectories blow up before t+{:g}, and what is said is of the others: shorten --horizon, or fit again",
+                        100 * e.blown_up, e.leads.back()));
+  if (e.effective < 10 && e.effective < 0.5 * e.starts)
+    warn(a, fmt::format("the {} starts overlap and tell as much as {:.2g} independent ones: give a longer truth, or a smaller --horizon",
+                        e.starts, e.effective));
 }
 
 std::vector<Option> evaluate_option_list() {
@@ -99,8 +106,10 @@ Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
   Json coverage = Json::array(), valid = Json::array();
   for (const Mean& m : e.coverage) coverage.push_back(to_json(m));
   for (const ValidTime& v : e.valid)
-    valid.push_back({{"convention", v.convention}, {"median", v.median}, {"lower_quartile", v.lower}, {"upper_quartile", v.upper}});
-  return {{"starts", e.starts}, {"candidates", e.candidates}, {"discarded", e.discarded}, {"level", e.level},
+    valid.push_back({{"convention", v.convention}, {"median", v.median}, {"standard_error", v.standard_error}, {"censored", v.censored},
+                     {"lower_quartile", v.lower}, {"upper_quartile", v.upper}});
+  return {{"starts", e.starts}, {"effective_starts", e.effective}, {"blown_up", e.blown_up}, {"blown_up_by_lead", e.blown_up_by_lead},
+          {"crps_by_variable_standard_error", std::vector<double>(e.crps_se.begin(), e.crps_se.end())}, {"candidates", e.candidates}, {"gaps", e.gaps}, {"discarded", e.discarded}, {"level", e.level},
           {"horizon", e.horizon}, {"noisy_truth", e.noisy_truth}, {"model", to_json(e.model)},
           {"crps_by_variable", std::vector<double>(e.crps.begin(), e.crps.end())}, {"climatology", to_json(e.climatology)},
           {"persistence", to_json(e.persistence)}, {"leads", e.leads}, {"coverage_by_lead", coverage},
@@ -109,8 +118,10 @@ Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
 }
 
 std::string evaluation_text(const Evaluation& e, const EvaluateOptions& o) {
-  std::string text = fmt::format("{} starts, forecasts of {:g} time units, {} lead times{}\n\n{:<30}{:>20}{:>20}{:>20}\n",
-                                 e.starts, e.horizon, e.leads.size(),
+  std::string text = fmt::format("{} starts{}, forecasts of {:g} time units, {} lead times to t+{:g}{}{}\n\n{:<30}{:>20}{:>20}{:>20}\n",
+                                 e.starts, e.effective < 0.95 * e.starts ? fmt::format(" (as {:.2g} independent ones)", e.effective) : "",
+                                 e.horizon, e.leads.size(), e.leads.back(),
+                                 e.gaps ? fmt::format("; not from {} rows with a gap after them", e.gaps) : "",
                                  e.discarded ? fmt::format("; {} starts left out: too few trajectories survive", e.discarded) : "",
                                  "", "model", "climatology", "persistence");
   const auto line = [&](const std::string& name, auto value) {
@@ -121,8 +132,15 @@ std::string evaluation_text(const Evaluation& e, const EvaluateOptions& o) {
   line("interval score", [](const EvaluationRow& r) { return text_of(r.interval_score); });
   line("CRPS", [](const EvaluationRow& r) { return text_of(r.crps); });
   line("energy score", [](const EvaluationRow& r) { return text_of(r.energy); });
-  line("spread / error", [](const EvaluationRow& r) { return fmt::format("{:.3g}", r.spread_error); });
-  text += "(± standard error over starts; lengths in units of each variable's sd; lower scores are better)\n\ncoverage by lead:";
+  line("spread / error", [](const EvaluationRow& r) { return text_of({r.spread_error, r.spread_error_se}); });
+  text += "(± standard error over starts; lengths in units of each variable's sd; lower scores are better)\n";
+  if (e.blown_up > 0) text += fmt::format("{:.2g} % of the trajectories blow up; scores at each lead are of those left there\n", 100 * e.blown_up);
+  text += "\nCRPS by variable:";
+  for (std::size_t i = 0; i < e.variables.size(); ++i) {
+    const auto at = static_cast<Eigen::Index>(i);
+    text += fmt::format("  {}: {}", e.variables[i], std::isnan(e.crps[at]) ? "constant" : text_of({e.crps[at], e.crps_se[at]}));
+  }
+  text += "\ncoverage by lead:";
   for (int k = 1; k <= 5; ++k) {
     const std::size_t at = e.leads.size() * static_cast<std::size_t>(k) / 5 - (k == 0 ? 0 : 1);
     if (at < e.leads.size()) text += fmt::format("  t+{:.3g}: {:.2f}", e.leads[at], e.coverage[at].value);
@@ -130,8 +148,10 @@ std::string evaluation_text(const Evaluation& e, const EvaluateOptions& o) {
   text += fmt::format("\nranks of the truth among the draws, ten bins: {} (uniform: p = {:.2g})\n",
                       fmt::join(e.ranks, " "), e.uniformity);
   for (const ValidTime& v : e.valid) {
-    text += fmt::format("valid time, {}: median {:.3g}, quartiles {:.3g} to {:.3g}", v.convention, v.median, v.lower, v.upper);
-    if (o.lyapunov) text += fmt::format(" ({:.2f} Lyapunov times)", v.median * *o.lyapunov);
+    const auto time = [&](double t) { return fmt::format("{}{:.3g}", t >= e.leads.back() ? "≥ " : "", t); };
+    text += fmt::format("valid time, {}: median {}{}, quartiles {} to {}", v.convention, time(v.median),
+                        v.standard_error > 0 ? fmt::format(" ± {:.2g}", v.standard_error) : "", time(v.lower), time(v.upper));
+    if (o.lyapunov) text += fmt::format(" ({}{:.2f} Lyapunov times)", v.censored ? "≥ " : "", v.median * *o.lyapunov);
     text += '\n';
   }
   text.pop_back();
@@ -143,7 +163,7 @@ Command evaluate_command() {
           "score a model from many starts",
           "Forecasts from many rows of a file and scores them together: coverage and width of the band, proper\n"
           "scores, ranks, valid prediction times, beside climatology (a draw of the file's own states) and persistence. Starts\n"
-          "are the unit of every standard error.",
+          "are the unit of every standard error, which knows that forecasts of one trajectory overlap.",
           "odecast evaluate model.json test.csv --starts 100 --horizon 10",
           {{"MODEL", "file written by odecast fit"}, {"TRUTH", "data as for fit, held out from it"}},
           with_common(evaluate_option_list()),

@@ -219,6 +219,7 @@ int run_fit(const Arguments& a) {
   needs(a, {"--holdout"}, calibrate, "--calibrate (odecast split only cuts)");
   Fit result;
   TableInfo table;
+  Evaluation judged;
   std::optional<Dataset> data;  // where a page shows it, or the trainer needs it
   {
     const Observer observer = progress(a);
@@ -231,7 +232,7 @@ int run_fit(const Arguments& a) {
       return std::filesystem::is_regular_file(path, ignored);
     });
     if (calibrate) {
-      result = fit_calibrated(data.emplace(read_observations(inputs, read, &table)), a.number("--holdout"), options, observer);
+      result = fit_calibrated(data.emplace(read_observations(inputs, read, &table)), a.number("--holdout"), options, observer, &judged);
     } else if (fits_source(options) && again) {
       const ObservationSource source = source_of_files(inputs, read);
       result = fit_source(source, options, observer);
@@ -243,6 +244,8 @@ int run_fit(const Arguments& a) {
   say_reading(a, table);
   const FitSummary& summary = result.summary;
   const bool good = summary.usable;
+  if (judged.blown_up > 0.05)
+    warn(a, fmt::format("{:.0f} % of the trajectories that calibrate blow up, and bands are of the others", 100 * judged.blown_up));
   if (good) save_model(result.model, output);
   const bool with_page = good && a.given("--report");
   if (with_page) {
@@ -295,7 +298,8 @@ int run_fit(const Arguments& a) {
     if (const auto& c = result.model.calibration) {
       say(a, fmt::format("The last {:g} % of the rows were held out: of {} forecasts there the {:g} % band of the draws holds {:.3f} of the observations.",
                          100 * a.number("--holdout"), c->starts, 100 * c->level, mean_of(c->before).value));
-      say(a, calibration_text(*c) + (c->observed ? " These are bands of observations: forecast --observations." : ""));
+      say(a, calibration_text(*c));
+      say(a, guarantee_text(*c) + (c->observed ? " These are bands of observations: forecast --observations." : ""));
       say(a, fmt::format("Forecasts continue from t = {:g}, where the held-out rows begin, unless --init is given.", result.model.last_time));
     }
     if (!result.model.last_trajectory.empty())

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
@@ -104,6 +106,12 @@ Spread spread(const Dataset& data) {
     result.sd += (t.states.rowwise() - result.mean.transpose()).array().square().colwise().sum()
                      .matrix().transpose();
   result.sd = (result.sd / rows).cwiseSqrt();
+  for (Eigen::Index i = 0; i < n; ++i) {
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const Trajectory& t : data.trajectories)
+      if (t.rows() > 0) least = std::min(least, t.states.col(i).minCoeff()), most = std::max(most, t.states.col(i).maxCoeff());
+    if (most - least <= 1e-15 * std::abs(result.mean[i])) result.sd[i] = 0;
+  }
   return result;
 }
 

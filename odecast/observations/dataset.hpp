@@ -61,7 +61,7 @@ Vector noise_level(const Dataset& data, double factor, NoiseOf of);
 /// Adds independent Gaussian noise. `standard_deviation` has one entry per variable.
 void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t seed);
 
-/// Mean and standard deviation (over rows, dividing by their number) of each variable.
+/// Mean and standard deviation (over rows, dividing by their number) of each variable; 0 for one that is constant but for round-off.
 struct Spread {
   Vector mean, sd;
 };

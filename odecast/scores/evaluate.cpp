@@ -17,6 +17,7 @@ namespace {
 /// A row of the truth to start from, and the rows at the leads.
 struct Start {
   const Trajectory* trajectory;
+  StartPlace place;
   int row;
   std::vector<int> rows;
 };
@@ -28,10 +29,11 @@ struct Sums {
 
 struct OneStart {
   bool good = false;
+  std::vector<double> blown_up;  // share by each lead
   Sums model, climatology, persistence;
-  Matrix covered;        // leads × variables, 0 or 1
+  Matrix covered;        // leads × moving variables, 0 or 1
   Matrix spread, error;  // squares
-  Matrix scores, crps;
+  Matrix crps, scores;   // scores of all variables
   double valid[4] = {};
   int rank = -1;
 };
@@ -97,24 +99,37 @@ Vector add(Sums& sums, const Matrix& draws, double half, const Vector& y, const 
   return crps;
 }
 
-EvaluationRow row_of(std::string name, const std::vector<OneStart>& starts, Sums OneStart::*which) {
-  EvaluationRow row;
-  row.name = std::move(name);
-  const auto over = [&](auto value) {
+/// Means over the starts that count.
+struct Averages {
+  const std::vector<OneStart>& starts;
+  std::vector<StartPlace> places;
+  double horizon;
+
+  template <class Value>
+  Mean operator()(Value value) const {
     std::vector<double> values;
     for (const OneStart& s : starts)
-      if (s.good) values.push_back(value(s.*which));
-    return mean_of(values);
-  };
+      if (s.good) values.push_back(value(s));
+    return mean_of(values, places, horizon);
+  }
+};
+
+EvaluationRow row_of(std::string name, const Averages& average, Sums OneStart::*which) {
+  EvaluationRow row;
+  row.name = std::move(name);
+  const auto over = [&](auto value) { return average([&](const OneStart& s) { return value(s.*which); }); };
   row.coverage = over([](const Sums& s) { return s.covered / s.count; });
   row.width = over([](const Sums& s) { return s.width / s.count; });
   row.interval_score = over([](const Sums& s) { return s.interval / s.count; });
   row.crps = over([](const Sums& s) { return s.crps / s.count; });
   row.energy = over([](const Sums& s) { return s.energy / s.leads; });
-  double spread = 0, error = 0;
-  for (const OneStart& s : starts)
-    if (s.good) spread += (s.*which).spread, error += (s.*which).error;
+  double spread = 0, error = 0, count = 0;
+  for (const OneStart& s : average.starts)
+    if (s.good) spread += (s.*which).spread, error += (s.*which).error, ++count;
   row.spread_error = error > 0 ? std::sqrt(spread / error) : 0;
+  // d √(S/E) = ½ √(S/E) (dS/S - dE/E).
+  if (row.spread_error > 0)
+    row.spread_error_se = over([&](const Sums& s) { return 0.5 * row.spread_error * count * (s.spread / spread - s.error / error); }).standard_error;
   return row;
 }
 
@@ -140,54 +155,119 @@ double chi_square_tail(double x, double k) {
   return front * h;
 }
 
-std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o, long& candidates) {
+/// The times after a start that are scored: multiples of a unit, the last within the horizon. The unit is the usual spacing of the
+/// rows, h; where more than one spacing of a hundred is longer than 3/2 h it is twice the longest of the other 99, as far as the horizon
+/// allows, so that nearly every lead has a row within half a unit.
+struct Leads {
+  double unit = 0;
+  std::vector<int> multiples;
+
+  std::size_t size() const { return multiples.size(); }
+  double time(std::size_t j) const { return multiples[j] * unit; }
+};
+
+Leads choose_leads(const Dataset& truth, const EvaluateOptions& o) {
+  std::vector<double> spacings;
+  double sum = 0;
+  for (const Trajectory& t : truth.trajectories) {
+    for (std::size_t i = 1; i < t.times.size(); ++i) spacings.push_back(t.times[i] - t.times[i - 1]);
+    sum += t.times.back() - t.times.front();
+  }
+  Leads leads;
+  if (spacings.empty()) return leads;
+  std::sort(spacings.begin(), spacings.end());
+  const double median = spacings[spacings.size() / 2], longest = spacings[(spacings.size() - 1) * 99 / 100];
+  auto usual = static_cast<double>(spacings.size());  // times may be rounded: a mean spacing does not drift away from them
+  for (const double h : spacings)
+    if (h < 0.5 * median || h > 1.5 * median) sum -= h, --usual;
+  leads.unit = longest < 1.5 * median ? sum / usual : std::clamp(o.horizon, longest, 2 * longest);
+  const auto last = static_cast<int>(std::min(1e9, o.horizon / leads.unit + 1e-6)), wanted = std::min(o.leads, last);
+  for (int j = 1; j <= wanted; ++j) leads.multiples.push_back(static_cast<int>(static_cast<long>(j) * last / wanted));
+  return leads;
+}
+
+/// The row nearest to each lead; none where one is more than half a unit away.
+std::vector<int> rows_at(const Leads& leads, const std::vector<double>& times, int from) {
+  std::vector<int> rows;
+  const auto at = [&](int row) { return times[static_cast<std::size_t>(row)]; };
+  const int end = static_cast<int>(times.size());
+  for (std::size_t j = 0; j < leads.size(); ++j) {
+    const double time = at(from) + leads.time(j);
+    int row = from + leads.multiples[j];  // of even rows without a gap
+    if (row >= end || std::abs(at(row) - time) > 1e-3 * leads.unit) {
+      row = static_cast<int>(std::lower_bound(times.begin() + from + 1, times.end(), time) - times.begin());
+      if (row == end || (row > from + 1 && time - at(row - 1) < at(row) - time)) --row;
+    }
+    if (row <= from || std::abs(at(row) - time) > 0.499 * leads.unit) return {};
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Starts evenly among the rows that have a horizon after them and a row at every lead; `gaps` counts those without the latter.
+std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o, const Leads& leads, long& candidates, long& gaps) {
+  if (leads.size() == 0)
+    throw_data({truth.source, fmt::format("rows {:.3g} time units apart, or more, and a horizon of {:g}", leads.unit, o.horizon),
+                "a horizon of at least one spacing", "Give a larger --horizon."});
   std::vector<Start> all;
+  gaps = 0;
   for (const Trajectory& t : truth.trajectories)
     for (int i = 0; i + 1 < t.rows(); ++i) {
       const double end = t.times[static_cast<std::size_t>(i)] + o.horizon;
       if (end > t.times.back() * (1 + 1e-12) || (truth.certified_until && end > *truth.certified_until)) break;
-      all.push_back({&t, i, {}});
+      if (rows_at(leads, t.times, i).empty())
+        ++gaps;
+      else
+        all.push_back({&t, {static_cast<int>(&t - truth.trajectories.data()), t.times[static_cast<std::size_t>(i)]}, i, {}});
     }
   candidates = static_cast<long>(all.size());
   if (candidates < 2)
-    throw_data({truth.source, fmt::format("{} rows with {} time units after them", candidates, o.horizon),
+    throw_data({truth.source,
+                fmt::format("{} rows with {} time units after them{}", candidates, o.horizon,
+                            gaps ? fmt::format(", and {} more with a gap there", gaps) : ""),
                 "at least two", "Give a longer truth, or a smaller --horizon."});
   std::vector<Start> chosen;
   const auto wanted = static_cast<std::size_t>(std::min<long>(o.starts, candidates));
   for (std::size_t k = 0; k < wanted; ++k) chosen.push_back(all[wanted == 1 ? 0 : k * (all.size() - 1) / (wanted - 1)]);
-  for (Start& s : chosen) {
-    const auto& times = s.trajectory->times;
-    const auto begin = times.begin() + s.row + 1;
-    const auto end = std::upper_bound(begin, times.end(), times[static_cast<std::size_t>(s.row)] + o.horizon * (1 + 1e-12));
-    const auto rows = static_cast<int>(end - begin), leads = std::min(o.leads, rows);
-    for (int j = 1; j <= leads; ++j)
-      s.rows.push_back(s.row + static_cast<int>(static_cast<long>(j) * rows / leads));
-  }
+  for (Start& s : chosen) s.rows = rows_at(leads, s.trajectory->times, s.row);
   return chosen;
 }
 
-/// States of the truth, as many as draws and evenly spaced, and mean ± c sd, in units of sd.
+/// States of the truth, as many as draws and evenly spaced, and mean ± c sd, of the variables that are not constant, in units of sd.
 struct Climate {
+  std::vector<Eigen::Index> moving;
   Vector scale;
   Matrix states;
   double half = 0;  ///< half_spread of the states
   Vector lower, upper;
+  double mean_square = 0;  ///< of the norm, in the user's units
+
+  Matrix scaled(const Matrix& rows) const {
+    Matrix part(rows.rows(), scale.size());
+    for (Eigen::Index i = 0; i < scale.size(); ++i) part.col(i) = rows.col(moving[static_cast<std::size_t>(i)]) * (1 / scale[i]);
+    return part;
+  }
+  Vector scaled(const Vector& state) const { return state(moving).cwiseQuotient(scale); }
 };
 
 Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
   const Spread truth_spread = spread(truth);
   Climate climate;
-  climate.scale = truth_spread.sd.unaryExpr([](double s) { return s > 0 ? s : 1; });
+  for (Eigen::Index i = 0; i < truth_spread.sd.size(); ++i)
+    if (truth_spread.sd[i] > 0) climate.moving.push_back(i);
+  if (climate.moving.empty())
+    throw_data({truth.source, "variables that are all constant", "at least one that moves", "Errors have no scale here: give a truth that moves."});
+  climate.scale = truth_spread.sd(climate.moving);
+  climate.mean_square = root_mean_square(truth)(climate.moving).squaredNorm();
   const double c = normal_quantile((1 + o.forecast.level) / 2);
-  climate.lower = (truth_spread.mean - c * truth_spread.sd).cwiseQuotient(climate.scale);
-  climate.upper = (truth_spread.mean + c * truth_spread.sd).cwiseQuotient(climate.scale);
+  climate.lower = climate.scaled(Vector(truth_spread.mean - c * truth_spread.sd));
+  climate.upper = climate.scaled(Vector(truth_spread.mean + c * truth_spread.sd));
   const long rows = truth.rows(), kept = std::min<long>(rows, o.forecast.draws);
-  climate.states.resize(kept, truth_spread.sd.size());
+  climate.states.resize(kept, climate.scale.size());
   long at = 0, next = 0;
   for (const Trajectory& t : truth.trajectories)
     for (int i = 0; i < t.rows(); ++i, ++at)
-      if (next < kept && at >= next * rows / kept)
-        climate.states.row(next++) = t.states.row(i).cwiseQuotient(climate.scale.transpose());
+      if (next < kept && at >= next * rows / kept) climate.states.row(next++) = climate.scaled(Vector(t.states.row(i).transpose())).transpose();
   climate.half = half_spread(climate.states);
   return climate;
 }
@@ -196,7 +276,7 @@ Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
 struct Judge {
   const Model& model;
   const EvaluateOptions& o;
-  std::size_t leads;
+  std::vector<double> leads;
   Climate climate;
 
   OneStart operator()(const Start& start, std::size_t index) const;
@@ -218,70 +298,77 @@ ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   if (o.observations && f.noise) f.init_sd = *f.noise;
   if (!o.observations) f.noise.reset();
   f.times.clear();
-  for (std::size_t j = 0; j < leads; ++j) f.times.push_back(t.times[static_cast<std::size_t>(start.rows[j])]);
+  for (const int row : start.rows) f.times.push_back(t.times[static_cast<std::size_t>(row)]);
   if (model.inputs.measured() > 0) f.inputs = InputSignal{t.times, t.inputs};
   return f;
 }
 
 OneStart Judge::operator()(const Start& start, std::size_t index) const {
   const Trajectory& t = *start.trajectory;
-  const Eigen::Index n = model.dimension();
+  const Eigen::Index n = model.dimension(), moving = climate.scale.size();
   const Vector& scale = climate.scale;
   const ForecastOptions f = options(start, index);
   OneStart one;
-  const Vector kept_state = f.init->cwiseQuotient(scale);
-  for (std::size_t j = 0; j < leads; ++j) {
+  const Vector kept_state = climate.scaled(*f.init);
+  for (const int row : start.rows) {
     pulse();
-    const Vector y = t.states.row(start.rows[j]).transpose().cwiseQuotient(scale);
+    const Vector y = climate.scaled(Vector(t.states.row(row).transpose()));
     add(one.climatology, climate.states, climate.half, y, climate.lower, climate.upper, f.level);
     add(one.persistence, kept_state.transpose(), 0, y, kept_state, kept_state, f.level);
   }
   const Forecast made = forecast(model, f, ignore_progress);
-  if (made.times.size() != leads + 1) return one;
+  const auto tried = static_cast<double>(f.blow_up == BlowUp::until ? made.draws : made.kept + made.discarded);
+  for (const double time : f.times)
+    one.blown_up.push_back(static_cast<double>(std::count_if(made.blow_up_times.begin(), made.blow_up_times.end(),
+                                                             [&](double end) { return end <= time; })) / tried);
+  if (made.times.size() != leads.size() + 1) return one;
   one.good = true;
-  one.covered = one.spread = one.error = one.scores = one.crps = Matrix::Zero(static_cast<Eigen::Index>(leads), n);
+  one.covered = one.spread = one.error = one.crps = Matrix::Zero(static_cast<Eigen::Index>(leads.size()), moving);
+  one.scores = Matrix::Zero(static_cast<Eigen::Index>(leads.size()), n);
   Stream stream(o.forecast.seed, Purpose::evaluation, index);
-  const auto asked_lead = static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads));
-  const auto asked_variable = static_cast<Eigen::Index>(stream.uniform() * static_cast<double>(n));
+  const auto asked_lead = static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads.size()));
+  const Eigen::Index asked_variable = climate.moving[static_cast<std::size_t>(stream.uniform() * static_cast<double>(moving))];
   const Matrix &lower = f.noise ? made.observed_lower : made.lower, &upper = f.noise ? made.observed_upper : made.upper;
   bool valid[4] = {true, true, true, true};
-  double cumulative = 0, sizes = 0, smape = 0;
-  for (std::size_t j = 0; j < leads; ++j) {
+  double smape = 0;
+  for (std::size_t j = 0; j < leads.size(); ++j) {
     pulse();
     const auto row = static_cast<Eigen::Index>(j + 1);
     const Vector y = t.states.row(start.rows[j]).transpose();
     Matrix draws(static_cast<Eigen::Index>(made.samples.size()), n);
-    for (Eigen::Index k = 0; k < draws.rows(); ++k) {
-      const Matrix& sample = made.samples[static_cast<std::size_t>(k)];
-      draws.row(k) = sample.row(std::min(row, sample.rows() - 1));
+    Eigen::Index alive = 0;
+    for (const Matrix& sample : made.samples) {
+      if (sample.rows() <= row) continue;
+      draws.row(alive) = sample.row(row);
       if (f.noise)
-        for (Eigen::Index i = 0; i < n; ++i) draws(k, i) += (*f.noise)[i] * stream.normal();
+        for (Eigen::Index i = 0; i < n; ++i) draws(alive, i) += (*f.noise)[i] * stream.normal();
+      ++alive;
     }
-    const Matrix scaled = draws * scale.cwiseInverse().asDiagonal();
-    one.crps.row(row - 1) = add(one.model, scaled, half_spread(scaled), y.cwiseQuotient(scale),
-                                lower.row(row).transpose().cwiseQuotient(scale),
-                                upper.row(row).transpose().cwiseQuotient(scale), f.level);
+    draws.conservativeResize(alive, n);
+    const Matrix scaled = climate.scaled(draws);
+    one.crps.row(row - 1) = add(one.model, scaled, half_spread(scaled), climate.scaled(y), climate.scaled(Vector(lower.row(row).transpose())),
+                                climate.scaled(Vector(upper.row(row).transpose())), f.level);
     double square = 0, norm = 0;
-    for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index i = 0, m = 0; i < n; ++i) {
       const double mean = made.mean(row, i), sd = made.sd(row, i), error = y[i] - mean;
       const double full = f.noise ? std::hypot(sd, (*f.noise)[i]) : sd;
-      one.covered(row - 1, i) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
-      one.spread(row - 1, i) = full * full / (scale[i] * scale[i]);
-      one.error(row - 1, i) = error * error / (scale[i] * scale[i]);
       one.scores(row - 1, i) = std::abs(error) / (full + kCalibrationFloor * model.size[i]);
-      square += one.error(row - 1, i);
+      if (m == moving || climate.moving[static_cast<std::size_t>(m)] != i) continue;
+      one.covered(row - 1, m) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
+      one.spread(row - 1, m) = full * full / (scale[m] * scale[m]);
+      one.error(row - 1, m) = error * error / (scale[m] * scale[m]);
+      square += one.error(row - 1, m);
       norm += error * error;
       smape += 2 * std::abs(error) / std::max(1e-300, std::abs(y[i]) + std::abs(mean));
-      sizes += y[i] * y[i];
+      ++m;
     }
-    cumulative += norm;
-    const auto count = static_cast<double>(n), upto = static_cast<double>(j + 1);
-    // Vlachas 2020; Pathak 2018 (mean square of the truth so far); cumulative sMAPE (0 to 100), cumulative NRMSE.
-    const bool still[4] = {std::sqrt(square / count) < 0.5, std::sqrt(norm / (sizes / upto)) < 0.4,
-                           100 * smape / (2 * count * upto) <= 30, std::sqrt(cumulative / sizes) <= 0.5};
+    const auto count = static_cast<double>(moving), upto = static_cast<double>(j + 1);
+    // In the order of kConventions; sMAPE from 0 to 100.
+    const bool still[4] = {std::sqrt(square / count) < 0.5, std::sqrt(norm / climate.mean_square) < 0.4,
+                           100 * smape / (2 * count * upto) <= 30, std::sqrt(square / count) < 0.3};
     for (int v = 0; v < 4; ++v) {
       valid[v] = valid[v] && still[v];
-      if (valid[v]) one.valid[v] = f.times[j] - *f.from;
+      if (valid[v]) one.valid[v] = leads[j];
     }
     if (j == asked_lead) {
       long below = 0, equal = 0;
@@ -296,6 +383,54 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
   return one;
 }
 
+constexpr const char* kConventions[4] = {"error below 0.5 sd (Vlachas 2020)", "error below 0.4 of the norm (Pathak 2018)",
+                                         "cumulative sMAPE up to 30 (Gilpin 2023)", "error below 0.3 sd (others)"};
+
+ValidTime valid_time(const Averages& average, int v, double last) {
+  std::vector<double> times;
+  for (const OneStart& s : average.starts)
+    if (s.good) times.push_back(s.valid[v]);
+  std::sort(times.begin(), times.end());
+  const auto quantile = [&](double p) {
+    const double position = std::clamp(p, 0.0, 1.0) * static_cast<double>(times.size() - 1);
+    const auto low = static_cast<std::size_t>(position), high = std::min(low + 1, times.size() - 1);
+    return times[low] + (position - static_cast<double>(low)) * (times[high] - times[low]);
+  };
+  ValidTime time{kConventions[v], quantile(0.5), quantile(0.25), quantile(0.75)};
+  time.censored = time.median >= last;
+  const double below = average([&](const OneStart& s) { return s.valid[v] < time.median ? 1 : s.valid[v] == time.median ? 0.5 : 0; }).standard_error;
+  const double share = std::max(below, 0.5 / std::sqrt(static_cast<double>(times.size())));
+  time.standard_error = (quantile(0.5 + share) - quantile(0.5 - share)) / 2;
+  return time;
+}
+
+/// Σ_ij max(0, 1 - |t_i - t_j| / width) r_i r_j over pairs of one trajectory: ∫ (Σ of the r_i with t_i in (x - width, x])² dx / width.
+double overlapping_sum(const std::vector<double>& r, const std::vector<StartPlace>& starts, double width) {
+  double total = 0;
+  for (std::size_t begin = 0, end = 0; begin < r.size(); begin = end) {
+    while (end < r.size() && starts[end].trajectory == starts[begin].trajectory) ++end;
+    double sum = 0, x = starts[begin].time;
+    for (std::size_t in = begin, out = begin; out < end;) {
+      const bool enters = in < end && starts[in].time < starts[out].time + width;
+      const double next = enters ? starts[in].time : starts[out].time + width;
+      if (in > out) total += sum * sum * (next - x) / width;
+      x = next;
+      sum += enters ? r[in++] : -r[out++];
+    }
+  }
+  return total;
+}
+
+void require_values(const Dataset& truth) {
+  for (const Trajectory& t : truth.trajectories)
+    for (int i = 0; i < t.rows(); ++i)
+      for (Eigen::Index k = 0; k < t.states.cols(); ++k)
+        if (!std::isfinite(t.states(i, k)))
+          throw_data({truth.source,
+                      fmt::format("{} = {} at t = {:g}", truth.variables[static_cast<std::size_t>(k)], t.states(i, k), t.times[static_cast<std::size_t>(i)]),
+                      "numbers: forecasts are judged row by row", "Leave such rows out: --missing drop."});
+}
+
 }  // namespace
 
 Mean mean_of(const std::vector<double>& values) {
@@ -305,6 +440,35 @@ Mean mean_of(const std::vector<double>& values) {
   for (const double v : values) m.standard_error += (v - m.value) * (v - m.value);
   m.standard_error = N > 1 ? std::sqrt(m.standard_error / (N * (N - 1))) : 0;
   return m;
+}
+
+Mean mean_of(const std::vector<double>& values, const std::vector<StartPlace>& starts, double horizon) {
+  Mean m = mean_of(values);
+  const auto N = static_cast<double>(values.size());
+  std::vector<double> r = values;
+  for (double& v : r) v -= m.value;
+  const double left = N * N - overlapping_sum(std::vector<double>(values.size(), 1.0), starts, 2 * horizon);
+  if (left > 1e-9 * N * N) m.standard_error = std::max(m.standard_error, std::sqrt(overlapping_sum(r, starts, 2 * horizon) / left));
+  return m;
+}
+
+double effective_number(const std::vector<StartPlace>& starts, double horizon) {
+  const auto N = static_cast<double>(starts.size());
+  return N * N / overlapping_sum(std::vector<double>(starts.size(), 1.0), starts, horizon);
+}
+
+double uniformity_of(const std::vector<int>& bin_of_start, int bins, const std::vector<StartPlace>& starts, double horizon) {
+  const double expected = static_cast<double>(bin_of_start.size()) / bins;
+  double chi = 0, variance = 0, independent = 0;
+  for (int b = 0; b < bins; ++b) {
+    std::vector<double> in;
+    for (const int bin : bin_of_start) in.push_back(bin == b);
+    const auto count = static_cast<double>(std::count(bin_of_start.begin(), bin_of_start.end(), b));
+    chi += (count - expected) * (count - expected) / expected;
+    variance += std::pow(mean_of(in, starts, horizon).standard_error, 2);
+    independent += std::pow(mean_of(in).standard_error, 2);
+  }
+  return chi_square_tail(independent > 0 ? chi * independent / variance : chi, bins - 1);
 }
 
 double energy_score(const Matrix& draws, const Vector& truth) { return mean_distance(draws, truth) - half_spread(draws); }
@@ -329,21 +493,19 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
     throw_usage({"evaluate", fmt::format("{} starts, horizon {}, {} bins", o.starts, o.horizon, o.bins),
                  "at least 2 starts and bins and a horizon > 0",
                  "For example --starts 100 --horizon 10."});
+  require_values(truth);
   Evaluation result;
   result.variables = model.variables;
   result.level = o.forecast.level;
   result.observations = o.observations;
   result.horizon = o.horizon;
   result.noisy_truth = !o.observations && model.kind == ModelKind::flow && looks_noisy(truth, model.noise);
-  const std::vector<Start> starts = choose_starts(truth, o, result.candidates);
+  const Leads scored = choose_leads(truth, o);
+  const std::vector<Start> starts = choose_starts(truth, o, scored, result.candidates, result.gaps);
   const Eigen::Index n = model.dimension();
-  // Uneven rows have leads of their own; the first start's stand for all.
-  const double from = starts[0].trajectory->times[static_cast<std::size_t>(starts[0].row)];
-  std::size_t leads = starts[0].rows.size();
-  for (const Start& s : starts) leads = std::min(leads, s.rows.size());
-  for (std::size_t j = 0; j < leads; ++j)
-    result.leads.push_back(starts[0].trajectory->times[static_cast<std::size_t>(starts[0].rows[j])] - from);
-  const Judge judge{model, o, leads, climate_of(truth, o)};
+  const std::size_t leads = scored.size();
+  for (std::size_t j = 0; j < leads; ++j) result.leads.push_back(scored.time(j));
+  const Judge judge{model, o, result.leads, climate_of(truth, o)};
   std::vector<OneStart> all(starts.size());
   parallel_for(
       o.threads, starts.size(), [&](std::size_t s) { all[s] = judge(starts[s], s); },
@@ -351,60 +513,55 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
         observer("evaluating", static_cast<double>(begun) / static_cast<double>(starts.size()));
       });
 
+  Averages average{all, {}, o.horizon};
+  std::vector<int> ranks;
+  result.blown_up_by_lead.assign(leads, 0);
   result.ranks.assign(static_cast<std::size_t>(o.bins), 0);
-  for (const OneStart& s : all) {
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const OneStart& s = all[k];
     result.energies.push_back((s.good ? s.model.energy : s.persistence.energy) / s.persistence.leads);
+    result.places.push_back(starts[k].place);
+    for (std::size_t j = 0; j < leads; ++j) result.blown_up_by_lead[j] += s.blown_up[j] / static_cast<double>(all.size());
     if (!s.good) {
       ++result.discarded;
       continue;
     }
     ++result.starts;
+    ranks.push_back(s.rank);
     ++result.ranks[static_cast<std::size_t>(s.rank)];
+    average.places.push_back(starts[k].place);
   }
+  result.blown_up = result.blown_up_by_lead.back();
   if (result.starts < 2)
     throw_data({"evaluate", fmt::format("{} of {} forecasts with enough trajectories", result.starts, starts.size()),
                 "at least two", "The model blows up: shorten --horizon, or fit again."});
-  result.model = row_of("model", all, &OneStart::model);
-  result.climatology = row_of("climatology", all, &OneStart::climatology);
-  result.persistence = row_of("persistence", all, &OneStart::persistence);
-  result.crps = Vector::Zero(n);
-  for (const OneStart& s : all)
-    if (s.good) result.crps += s.crps.colwise().mean().transpose() / result.starts;
-  const double expected = static_cast<double>(result.starts) / o.bins;
-  double chi = 0;
-  for (const int count : result.ranks) chi += (count - expected) * (count - expected) / expected;
-  result.uniformity = chi_square_tail(chi, o.bins - 1);
+  result.effective = effective_number(average.places, o.horizon);
+  result.model = row_of("model", average, &OneStart::model);
+  result.climatology = row_of("climatology", average, &OneStart::climatology);
+  result.persistence = row_of("persistence", average, &OneStart::persistence);
+  result.crps = result.crps_se = Vector::Constant(n, std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i < judge.climate.moving.size(); ++i) {
+    const Mean m = average([&](const OneStart& s) { return s.crps.col(static_cast<Eigen::Index>(i)).mean(); });
+    result.crps[judge.climate.moving[i]] = m.value;
+    result.crps_se[judge.climate.moving[i]] = m.standard_error;
+  }
+  result.uniformity = uniformity_of(ranks, o.bins, average.places, o.horizon);
   for (std::size_t j = 0; j < leads; ++j) {
-    std::vector<double> covered;
+    const auto row = static_cast<Eigen::Index>(j);
     double spread_square = 0, error_square = 0;
     Matrix& scores = result.scores.emplace_back(result.starts, n);
     Eigen::Index at = 0;
     for (const OneStart& s : all) {
       if (!s.good) continue;
-      const auto row = static_cast<Eigen::Index>(j);
-      covered.push_back(s.covered.row(row).mean());
       spread_square += s.spread.row(row).mean() / result.starts;
       error_square += s.error.row(row).mean() / result.starts;
       scores.row(at++) = s.scores.row(row);
     }
-    result.coverage.push_back(mean_of(covered));
+    result.coverage.push_back(average([&](const OneStart& s) { return s.covered.row(row).mean(); }));
     result.spread.push_back(std::sqrt(spread_square));
     result.error.push_back(std::sqrt(error_square));
   }
-  static constexpr const char* names[4] = {"error below 0.5 sd (Vlachas 2020)", "error below 0.4 of the norm (Pathak 2018)",
-                                           "cumulative sMAPE up to 30 (Gilpin 2023)", "cumulative NRMSE up to 0.5"};
-  for (int v = 0; v < 4; ++v) {
-    std::vector<double> times;
-    for (const OneStart& s : all)
-      if (s.good) times.push_back(s.valid[v]);
-    std::sort(times.begin(), times.end());
-    const auto quantile = [&](double p) {
-      const double position = p * static_cast<double>(times.size() - 1);
-      const auto low = static_cast<std::size_t>(position), high = std::min(low + 1, times.size() - 1);
-      return times[low] + (position - static_cast<double>(low)) * (times[high] - times[low]);
-    };
-    result.valid.push_back({names[v], quantile(0.5), quantile(0.25), quantile(0.75)});
-  }
+  for (int v = 0; v < 4; ++v) result.valid.push_back(valid_time(average, v, result.leads.back()));
   return result;
 }
 
@@ -467,7 +624,7 @@ CalibrationPart conformal(const Evaluation& e) {
   return part;
 }
 
-Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options, const Observer& observer) {
+Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options, const Observer& observer, Evaluation* judged) {
   const Split split = split_last(data, holdout);
   double longest = 0;
   for (const Trajectory& t : split.test.trajectories) longest = std::max(longest, t.times.back() - t.times.front());
@@ -490,7 +647,9 @@ Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& option
     e.observations = true;
     e.forecast.noise = result.model.noise;
   }
-  result.model.calibration = conformal(evaluate(result.model, split.test, e, observer));
+  const Evaluation found = evaluate(result.model, split.test, e, observer);
+  result.model.calibration = conformal(found);
+  if (judged) *judged = found;
   return result;
 }
 

@@ -61,7 +61,11 @@ Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOp
   values.numbers["fitted"] = e ? 1 : 0;
   if (!e) return values;
   values.curves["energies"] = e->energies;
-  values.curves["crps"] = {e->crps.begin(), e->crps.end()};
+  for (const StartPlace& at : e->places) {
+    values.curves["trajectories"].push_back(at.trajectory);
+    values.curves["times"].push_back(at.time);
+  }
+  for (const double crps : e->crps) values.curves["crps"].push_back(std::isnan(crps) ? 0 : crps);  // of a constant
   values.numbers["starts"] = e->starts;
   values.numbers["failed"] = e->discarded;
   values.numbers["coverage"] = e->model.coverage.value;
@@ -101,7 +105,7 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       units.push_back({key_of(c.words, b), 1, [&, b](const Observer& o) {
                          return run_unit(splits[static_cast<std::size_t>(b)], c, e, o);
                        }});
-  std::string settings = fmt::format("odecast tune 1\ndata {:016x}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoise",
+  std::string settings = fmt::format("odecast tune 2\ndata {:016x}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoise",
                                      fingerprint(data), options.blocks, e.starts, e.horizon, e.leads, e.forecast.draws, options.seed);
   for (const double s : result.noise) settings += fmt::format(" {}", s);
   const Work work = run_units(std::move(units), {folder / "units", settings + "\n", "tuning", options.threads}, observer);
@@ -109,17 +113,22 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
   result.found = work.found;
 
   std::vector<std::vector<double>> energies(candidates.size());
+  std::vector<StartPlace> places;  // the same for all that are fitted
   for (std::size_t c = 0; c < candidates.size(); ++c) {
     TuneRow row;
     row.candidate = c;
     row.crps = Vector::Zero(data.dimension());
     double weight = 0, variance = 0;
+    std::vector<StartPlace> starts;
     for (int b = 0; b < options.blocks; ++b) {
       const Values& v = work.results.at(key_of(candidates[c].words, b));
       row.fitted = row.fitted && v.numbers.at("fitted") != 0;
       if (!row.fitted) break;
       const auto& of_block = v.curves.at("energies");
       energies[c].insert(energies[c].end(), of_block.begin(), of_block.end());
+      const int first = starts.empty() ? 0 : starts.back().trajectory + 1;
+      for (std::size_t k = 0; k < of_block.size(); ++k)
+        starts.push_back({first + static_cast<int>(v.curves.at("trajectories")[k]), v.curves.at("times")[k]});
       const double n = v.numbers.at("starts");
       weight += n;
       row.coverage.value += n * v.numbers.at("coverage");
@@ -129,7 +138,8 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       result.climatology = v.numbers.at("climatology");
     }
     if (row.fitted) {
-      row.energy = mean_of(energies[c]);
+      places = starts;
+      row.energy = mean_of(energies[c], places, result.horizon);
       row.coverage = {row.coverage.value / weight, std::sqrt(variance) / weight};
       row.crps /= weight;
     }
@@ -147,7 +157,7 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
     if (!row.fitted) continue;
     std::vector<double> difference = energies[row.candidate];
     for (std::size_t i = 0; i < difference.size(); ++i) difference[i] -= best[i];
-    row.behind = mean_of(difference);
+    row.behind = mean_of(difference, places, result.horizon);
   }
   return result;
 }

@@ -29,10 +29,13 @@ class NotTrusted(UserWarning):
     """
 
 
-def _warn_of_noise(judged: dict) -> None:
+def _warn_of(judged: dict) -> None:
     if judged["noisy_truth"]:
         warnings.warn("the truth looks noisy, and bands of the state do not hold noise: give observations=True", NotTrusted,
                       stacklevel=3)
+    if judged["blown_up"] > 0.05:
+        warnings.warn(f"{100 * judged['blown_up']:.0f} % of the trajectories blow up, and what is said is of the others: "
+                      "give a smaller horizon, or fit again", NotTrusted, stacklevel=3)
 
 
 def spelled_call(function: str, positional: list, options: dict) -> str:
@@ -283,12 +286,12 @@ class Model:
         >>> model = odecast.fit(train, dropout=0.05, derivative="central4")
         >>> judged = model.evaluate(test, starts=20, horizon=2, draws=50)
         >>> judged["starts"], sorted(judged["model"])
-        (20, ['coverage', 'crps', 'energy', 'interval_score', 'spread_error', 'width'])
+        (20, ['coverage', 'crps', 'energy', 'interval_score', 'spread_error', 'spread_error_standard_error', 'width'])
         """
         truth, keywords = self._truth("evaluate", truth, options)
         with watched(progress) as bar:
             judged = json.loads(_core.evaluate(self._core, truth, keywords, bar))
-        _warn_of_noise(judged)
+        _warn_of(judged)
         return judged
 
     def calibrate(self, truth, *, progress=None, **options) -> Model:
@@ -315,7 +318,7 @@ class Model:
         truth, keywords = self._truth("calibrate", truth, options)
         with watched(progress) as bar:
             model = Model(_core.calibrate(self._core, truth, keywords, bar))
-        _warn_of_noise(model.calibration)
+        _warn_of(model.calibration)
         return model
 
     def _truth(self, function: str, truth, options: dict):

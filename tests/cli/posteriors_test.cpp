@@ -61,7 +61,8 @@ TEST_F(CommandsTest, NoisyTruthIsNotTakenForTheState) {
   const Result bare = run_well({"evaluate", "model.json", "test.csv", "--starts", "20", "--leads", "5"});
   EXPECT_TRUE(contains(bare.err, "look noisy") && contains(bare.err, "--observations")) << bare.err;
   EXPECT_TRUE(contains(bare.out, "forecasts of 1.4")) << bare.out;
-  const Result seen = run_well({"evaluate", "model.json", "test.csv", "--starts", "20", "--leads", "5", "--observations"});
+  EXPECT_TRUE(contains(bare.err, "20 starts overlap and tell as much as 3.")) << bare.err;  // 4.5 time units of starts, 1.5 of horizon
+  const Result seen = run_well({"evaluate", "model.json", "test.csv", "--starts", "20", "--leads", "5", "--observations", "--horizon", "0.2"});
   EXPECT_EQ(seen.err, "");
   EXPECT_TRUE(contains(run_well({"calibrate", "model.json", "test.csv", "-o", "c.json"}).err, "look noisy"));
   run_well({"forecast", "model.json", "--at", "test.csv", "--observations", "--draws", "50", "-o", "f.csv"});
@@ -70,7 +71,7 @@ TEST_F(CommandsTest, NoisyTruthIsNotTakenForTheState) {
   // Nothing to say of the true states.
   run_well({"simulate", "SprottB", "--until", "30", "--step", "0.02", "-o", "true.csv"});
   run_well({"split", "true.csv", "--train", "early.csv", "--test", "late.csv"});
-  EXPECT_EQ(run_well({"evaluate", "model.json", "late.csv", "--starts", "20", "--leads", "5"}).err, "");
+  EXPECT_EQ(run_well({"evaluate", "model.json", "late.csv", "--starts", "20", "--leads", "5", "--horizon", "0.2"}).err, "");
   EXPECT_EQ(run_well({"score", "f.csv", "late.csv"}).err, "");
   // Options that would change nothing, or the meaning of a time.
   EXPECT_EQ(run({"forecast", "model.json", "--until", "31", "--mask-change", "step", "-o", "g.csv"}).code, 2);

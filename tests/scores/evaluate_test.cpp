@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
@@ -73,6 +75,75 @@ TEST(EvaluateTest, ConformalFactorsHoldTheNextScore) {
   EXPECT_THROW(conformal(e), Error) << "39 starts cannot hold 99 %";
 }
 
+// Means over windows of white noise, one window for each step: correlated by as much as they overlap, with a variance of their mean that a
+// sum gives exactly.
+struct Windows {
+  static constexpr int length = 20, count = 600;
+  std::vector<StartPlace> starts, apart;
+  Windows() {
+    for (int i = 0; i < count; ++i) starts.push_back({0, static_cast<double>(i)}), apart.push_back({i, 0.0});
+  }
+  /// √length × the mean of each window: normal, with variance 1.
+  std::vector<double> draw(Stream& stream) const {
+    std::vector<double> noise, values;
+    for (int i = 0; i < count + length; ++i) noise.push_back(stream.normal());
+    for (int i = 0; i < count; ++i) {
+      double sum = 0;
+      for (int k = 0; k < length; ++k) sum += noise[static_cast<std::size_t>(i + k)];
+      values.push_back(sum / std::sqrt(length));
+    }
+    return values;
+  }
+};
+
+TEST(EvaluateTest, StandardErrorsKnowThatForecastsOverlap) {
+  const Windows windows;
+  Stream stream(5, Purpose::evaluation, 0);
+  double variance = 0, claimed = 0, square = 0, naive = 0;
+  for (int i = 0; i < Windows::count; ++i)
+    for (int j = 0; j < Windows::count; ++j)
+      variance += std::max(0.0, 1 - std::abs(i - j) / 20.0) / (Windows::count * Windows::count);
+  constexpr int trials = 400;
+  for (int k = 0; k < trials; ++k) {
+    const std::vector<double> values = windows.draw(stream);
+    const double one = std::pow(mean_of(values, windows.starts, 20).standard_error, 2);
+    claimed += one / trials;
+    square += one * one / trials;
+    naive += std::pow(mean_of(values).standard_error, 2) / trials;
+    EXPECT_EQ(mean_of(values, windows.apart, 20).standard_error, mean_of(values).standard_error);
+  }
+  // Of ∫(1 - x)dx up to 1, weights 1 - x/2 leave 5/6.
+  EXPECT_NEAR(claimed / variance, 5.0 / 6, 5 * std::sqrt((square - claimed * claimed) / trials) / variance + 0.02);
+  EXPECT_LT(naive / variance, 0.07);
+  EXPECT_NEAR(effective_number(windows.starts, 20), 1 / variance, 1e-9);
+  EXPECT_EQ(effective_number(windows.apart, 20), Windows::count);
+  EXPECT_NEAR(effective_number({{0, 1}, {0, 1.5}, {1, 1.5}}, 2), 9 / (3 + 2 * 0.75), 1e-12);
+}
+
+TEST(EvaluateTest, OverlapIsNotTakenForRanksThatAreNotUniform) {
+  const Windows windows;
+  Stream stream(6, Purpose::evaluation, 0);
+  constexpr int trials = 400;
+  double rejected = 0, naive = 0, missed = 0;
+  for (int k = 0; k < trials; ++k) {
+    std::vector<int> bins, wide;
+    for (const double z : windows.draw(stream)) {
+      bins.push_back(static_cast<int>(5 * std::erfc(-z / std::sqrt(2.0))));
+      wide.push_back(static_cast<int>(5 * std::erfc(-2 * z / std::sqrt(2.0))));
+    }
+    rejected += uniformity_of(bins, 10, windows.starts, 20) < 0.01;
+    naive += uniformity_of(bins, 10, windows.apart, 20) < 0.01;
+    missed += uniformity_of(wide, 10, windows.starts, 20) >= 0.01;
+  }
+  printf("rejected at 1 %%: %.3f, by independent starts %.3f; bands half as wide as they ought to be are missed in %.3f\n", rejected / trials,
+         naive / trials, missed / trials);
+  // Neighbours have the same rank here: the worst case, as ranks are taken at leads at random. The few independent windows leave 5/6 of the
+  // variance in doubt, and χ² scaled by the mean of its eigenvalues has longer tails than χ².
+  EXPECT_LT(rejected / trials, 0.1 + 5 * std::sqrt(0.1 / trials));
+  EXPECT_GT(naive / trials, 0.7);
+  EXPECT_LT(missed / trials, 0.01);
+}
+
 class ModelTest : public ::testing::Test {
  protected:
   const System system = find_system("SprottB");
@@ -115,6 +186,79 @@ TEST_F(ModelTest, OneStartIsTheForecastFromThere) {
       EXPECT_NEAR(e.scores[j](0, i),
                   std::abs(y - by_hand.mean(row, i)) / (by_hand.sd(row, i) + kCalibrationFloor * model.size[i]), 1e-9);
     }
+}
+
+Dataset without(const Dataset& data, double from, double until) {
+  Dataset kept = data;
+  Trajectory& to = kept.trajectories[0];
+  const Trajectory& t = data.trajectories[0];
+  to.times.clear();
+  to.states.resize(0, 3);
+  for (int i = 0; i < t.rows(); ++i) {
+    if (t.times[static_cast<std::size_t>(i)] > from && t.times[static_cast<std::size_t>(i)] < until) continue;
+    to.times.push_back(t.times[static_cast<std::size_t>(i)]);
+    to.states.conservativeResize(to.states.rows() + 1, 3);
+    to.states.bottomRows(1) = t.states.row(i);
+  }
+  return kept;
+}
+
+// A gap costs the starts that have a lead in it, and nobody else's horizon.
+TEST_F(ModelTest, AGapCostsOnlyTheStartsBeforeIt) {
+  for (const double gap : {2.9, 4.9}) {
+    const Dataset kept = without(test, 20.01, 20.01 + gap);
+    const Evaluation e = evaluate(model, kept, options, ignore_progress);
+    ASSERT_EQ(e.leads.size(), 12u);
+    EXPECT_DOUBLE_EQ(e.leads.back(), 3);
+    EXPECT_EQ(e.starts, 60);
+    long whole = 0, holes = 0;  // rows of 1/20, leads of 1/4
+    std::set<long> rows;
+    for (const double t : kept.trajectories[0].times) rows.insert(std::lround(t * 20));
+    for (const long i : rows) {
+      if (i + 60 > 1200) continue;
+      bool all = true;
+      for (long j = 1; j <= 12; ++j) all = all && rows.count(i + 5 * j) > 0;
+      ++(all ? whole : holes);
+    }
+    EXPECT_EQ(e.candidates, whole);
+    EXPECT_EQ(e.gaps, holes);
+    EXPECT_GT(holes, 0);
+  }
+}
+
+// At uneven times each lead is a time, and its row the nearest.
+TEST_F(ModelTest, UnevenRowsAreJudgedNearTheLeads) {
+  Stream stream(4, Purpose::evaluation, 0);
+  std::vector<double> times = {0};
+  while (times.back() < 58) times.push_back(times.back() - 0.05 * portable_log(stream.uniform()));
+  const auto truth = solve_certified(system.field, 0, Eigen::Vector3d(0.5, -0.2, 1), times);
+  const Dataset uneven{system.variables, {{"", times, truth.solution.states}}, truth.certified_until};
+  EvaluateOptions o = options;
+  o.starts = 40;
+  const Evaluation e = evaluate(model, uneven, o, ignore_progress);
+  EXPECT_EQ(e.starts, 40);
+  ASSERT_GE(e.leads.size(), 5u);
+  EXPECT_LE(e.leads.back(), 3);
+  EXPECT_GT(e.leads.back(), 2.4);
+  EXPECT_LT(e.gaps, e.candidates / 10) << "a row within half a unit with probability 1 - exp(-9.2)";
+  std::vector<int> rows;
+  for (std::size_t j = 0; j < e.leads.size(); ++j) {
+    int nearest = 1;
+    for (int i = 2; i < static_cast<int>(times.size()); ++i)
+      if (std::abs(times[static_cast<std::size_t>(i)] - e.leads[j]) < std::abs(times[static_cast<std::size_t>(nearest)] - e.leads[j])) nearest = i;
+    rows.push_back(nearest);
+    EXPECT_LE(std::abs(times[static_cast<std::size_t>(nearest)] - e.leads[j]), e.leads[0] / 2);
+  }
+  ForecastOptions f = o.forecast;
+  f.init = uneven.trajectories[0].states.row(0).transpose();
+  f.from = 0;
+  for (const int row : rows) f.times.push_back(times[static_cast<std::size_t>(row)]);
+  const Forecast by_hand = forecast(model, f, ignore_progress);
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    const auto row = static_cast<Eigen::Index>(j + 1);
+    const double y = uneven.trajectories[0].states(rows[j], 1);
+    EXPECT_NEAR(e.scores[j](0, 1), std::abs(y - by_hand.mean(row, 1)) / (by_hand.sd(row, 1) + kCalibrationFloor * model.size[1]), 1e-9);
+  }
 }
 
 TEST_F(ModelTest, ThreadsChangeNothingAndBaselinesAreWhatTheyAre) {
@@ -170,6 +314,116 @@ TEST_F(ModelTest, FactorsBetweenAndBeyondTheLeads) {
   EXPECT_EQ(part.factor(0.1, 0), 2);
   EXPECT_EQ(part.factor(2, 0), 3);
   EXPECT_EQ(part.factor(10, 0), 4);
+}
+
+// Trajectories that end count nowhere after their end, and are told.
+TEST_F(ModelTest, ScoresAreOfTheTrajectoriesThatAreLeft) {
+  EvaluateOptions o = options;
+  o.starts = 20;
+  o.forecast.bound_factor = 0.7;  // the attractor reaches 1
+  const Evaluation e = evaluate(model, test, o, ignore_progress);
+  const Vector scale = spread(test).sd;
+  double gone = 0, partly = 0;
+  int lost = 0;
+  for (int k = 0; k < 20; ++k) {
+    const auto row = static_cast<int>(static_cast<std::size_t>(k) * static_cast<std::size_t>(e.candidates - 1) / 19);
+    ForecastOptions f = o.forecast;
+    f.init = test.trajectories[0].states.row(row).transpose();
+    f.seed += static_cast<std::uint64_t>(k);
+    f.samples = f.draws;
+    for (const double lead : e.leads) f.times.push_back(lead);
+    const Forecast made = forecast(model, f, ignore_progress);
+    gone += made.discard_probability / 20;
+    if (made.times.size() < 13) {
+      ++lost;
+      continue;
+    }
+    double energy = 0;
+    for (int j = 1; j <= 12; ++j) {
+      Matrix left(0, 3);
+      for (const Matrix& sample : made.samples) {
+        if (sample.rows() <= j) continue;
+        left.conservativeResize(left.rows() + 1, 3);
+        left.bottomRows(1) = sample.row(j).cwiseQuotient(scale.transpose());
+      }
+      energy += energy_score(left, test.trajectories[0].states.row(row + 5 * j).transpose().cwiseQuotient(scale)) / 12;
+    }
+    EXPECT_NEAR(e.energies[static_cast<std::size_t>(k)], energy, 1e-6 * energy) << k;
+    partly += made.discarded > 0;
+  }
+  EXPECT_GT(partly, 0);
+  EXPECT_NEAR(e.blown_up, gone, 1e-12);
+  EXPECT_EQ(e.blown_up, e.blown_up_by_lead.back());
+  EXPECT_LE(e.blown_up_by_lead.front(), e.blown_up);
+  EXPECT_EQ(e.discarded, lost);
+  EXPECT_EQ(evaluate(model, test, options, ignore_progress).blown_up, 0);
+}
+
+TEST_F(ModelTest, MissingValuesAreRefused) {
+  Dataset holes = test;
+  holes.trajectories[0].states(7, 1) = std::nan("");
+  EXPECT_THROW(evaluate(model, holes, options, ignore_progress), Error);
+}
+
+TEST_F(ModelTest, ConstantsAreLeftOut) {
+  const auto widened = [](Dataset data) {
+    Matrix& states = data.trajectories[0].states;
+    states.conservativeResize(states.rows(), 4);
+    states.col(3).setConstant(0.1);
+    data.variables.push_back("c");
+    return data;
+  };
+  EXPECT_EQ(spread(widened(test)).sd[3], 0);
+  FitOptions f;
+  f.dropout = 0.02;
+  f.derivative.method = DerivativeMethod::central4;
+  const Evaluation e = evaluate(fit(widened(train), f, ignore_progress).model, widened(test), options, ignore_progress);
+  EXPECT_TRUE(std::isnan(e.crps[3]) && std::isnan(e.crps_se[3]));
+  EXPECT_NEAR(e.model.crps.value, e.crps.head(3).mean(), 1e-12);
+  EXPECT_NEAR(e.climatology.width.value, 2 * 1.959963984540054, 1e-9);
+  EXPECT_LT(e.model.width.value, 100) << "in units of an sd of 1e-17 it is not";
+}
+
+TEST_F(ModelTest, ValidTimesByHand) {
+  EvaluateOptions o = options;
+  o.horizon = 12;
+  o.leads = 48;
+  o.starts = 30;
+  const Evaluation e = evaluate(model, test, o, ignore_progress);
+  const Trajectory& t = test.trajectories[0];
+  const Vector scale = spread(test).sd;
+  const double norm = t.states.rowwise().squaredNorm().mean();
+  std::vector<double> times[4];
+  for (int k = 0; k < 30; ++k) {
+    const auto row = static_cast<int>(static_cast<std::size_t>(k) * static_cast<std::size_t>(e.candidates - 1) / 29);
+    ForecastOptions f = o.forecast;
+    f.init = t.states.row(row).transpose();
+    f.seed += static_cast<std::uint64_t>(k);
+    for (const double lead : e.leads) f.times.push_back(lead);
+    const Forecast made = forecast(model, f, ignore_progress);
+    ASSERT_EQ(made.times.size(), 49u);
+    bool valid[4] = {true, true, true, true};
+    double last[4] = {}, relative = 0;
+    for (int j = 1; j <= 48; ++j) {
+      const Vector y = t.states.row(row + 5 * j).transpose(), mean = made.mean.row(j).transpose(), error = y - mean;
+      const double sds = std::sqrt(error.cwiseQuotient(scale).squaredNorm() / 3);
+      relative += error.cwiseAbs().cwiseQuotient(y.cwiseAbs() + mean.cwiseAbs()).mean();
+      const bool still[4] = {sds < 0.5, error.norm() < 0.4 * std::sqrt(norm), 100 * relative / j <= 30, sds < 0.3};
+      for (int v = 0; v < 4; ++v)
+        if (valid[v] = valid[v] && still[v]; valid[v]) last[v] = e.leads[static_cast<std::size_t>(j - 1)];
+    }
+    for (int v = 0; v < 4; ++v) times[v].push_back(last[v]);
+  }
+  for (std::size_t v = 0; v < 4; ++v) {
+    std::sort(times[v].begin(), times[v].end());
+    EXPECT_NEAR(e.valid[v].median, (times[v][14] + times[v][15]) / 2, 1e-9) << e.valid[v].convention;
+    EXPECT_EQ(e.valid[v].censored, e.valid[v].median == e.leads.back());
+    EXPECT_GE(e.valid[v].upper, e.valid[v].lower);
+    printf("%s: %.3g ± %.2g, %.3g to %.3g%s\n", e.valid[v].convention.c_str(), e.valid[v].median, e.valid[v].standard_error, e.valid[v].lower,
+           e.valid[v].upper, e.valid[v].censored ? ", censored" : "");
+  }
+  EXPECT_LE(e.valid[3].median, e.valid[0].median);
+  EXPECT_TRUE(evaluate(model, test, options, ignore_progress).valid[0].censored) << "at t+3 all are valid";
 }
 
 TEST_F(ModelTest, ShortTruthIsRefused) {
