@@ -49,6 +49,7 @@ int run(const Arguments& a) {
   if (a.json()) {
     fmt::print("{}\n", Json{{"status", status_name(c.status)},
                             {"rows", c.rows},
+                            {"spectrum_rows", c.spectrum_rows},
                             {"pieces", o.pieces},
                             {"bins", c.bins},
                             {"halves", to_json(c.halves)},

@@ -19,8 +19,12 @@ double state_space_divergence(const Matrix& P, const Matrix& Q, const Matrix& re
 /// Hellinger distance of power spectra, (1 - Σ_f √(p_f q_f))^½ with p and q the spectra |FFT|² of each variable after taking off its
 /// mean, smoothed by a Gaussian of sd `smoothing` frequencies and made to sum to 1; the mean over variables that move in both
 /// (Mikhaeil, Monfared and Durstewitz, NeurIPS 2022). 0 for equal spectra, 1 for spectra without a frequency in common.
-/// Rows are evenly spaced in time, as many in both.
+/// Rows are evenly spaced in time, as many in both, and the first smooth_length() of them count.
 double spectrum_distance(const Matrix& P, const Matrix& Q, double smoothing = 20);
+
+/// The largest number up to `rows` with no prime factors but 2, 3 and 5: a Fourier transform takes as many steps per row as its length's largest
+/// prime factor.
+long smooth_length(long rows);
 
 struct AttractorOptions {
   /// Of each variable. 0: the 30 of the papers, or fewer where a half of the data has less than ten rows for each of bins² boxes, a
@@ -48,6 +52,7 @@ struct AttractorComparison {
   int bins = 0;                                ///< of each variable
   double spacing = 0;                          ///< of rows, the user's time
   bool even = true;                            ///< rows are: otherwise there are no spectra
+  long spectrum_rows = 0;                      ///< of a half and of a piece that spectra are taken of
   AttractorDistance halves;
   AttractorDistance model, model_sd;  ///< mean and sd over the pieces of the mean field's run
   AttractorDistance draws, draws_sd;  ///< mean and sd over draws

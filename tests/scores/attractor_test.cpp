@@ -89,6 +89,23 @@ TEST(AttractorTest, SpectraOfSines) {
   EXPECT_NEAR(H, std::sqrt(1 - std::exp(-144.0 / (8 * 36))), 1e-3);
 }
 
+// Steps of a transform grow with the largest prime factor of its length.
+TEST(AttractorTest, SpectraHaveLengthsWithoutLargePrimes) {
+  for (const long rows : {1, 2, 7, 11, 97, 1000, 10'007, 50'021, 99'991}) {
+    const long used = smooth_length(rows);
+    EXPECT_LE(used, rows);
+    EXPECT_GE(static_cast<double>(used), (rows > 1000 ? 0.97 : 0.8) * static_cast<double>(rows));
+    long rest = used;
+    for (const long factor : {2, 3, 5})
+      while (rest % factor == 0) rest /= factor;
+    EXPECT_EQ(rest, 1) << used;
+  }
+  EXPECT_EQ(smooth_length(1000), 1000);
+  EXPECT_EQ(smooth_length(1009), 1000);
+  const Matrix P = normals(1009, 2, 0, 1, 9), Q = normals(1009, 2, 0, 1, 10);
+  EXPECT_EQ(spectrum_distance(P, Q, 6), spectrum_distance(P.topRows(1000), Q.topRows(1000), 6));
+}
+
 class LearntTest : public ::testing::Test {
  protected:
   const System system = find_system("Lorenz");
