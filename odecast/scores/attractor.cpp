@@ -112,8 +112,9 @@ using Spectra = std::vector<Vector>;
 
 Spectra power_spectra(const Matrix& X, double smoothing) {
   const long rows = smooth_length(X.rows());
+  const double sd = spectrum_smoothing(X.rows(), smoothing);
   Spectra all;
-  for (Eigen::Index i = 0; i < X.cols(); ++i) all.push_back(power_spectrum(X.col(i).head(rows), smoothing));
+  for (Eigen::Index i = 0; i < X.cols(); ++i) all.push_back(power_spectrum(X.col(i).head(rows), sd));
   return all;
 }
 
@@ -166,7 +167,12 @@ long smooth_length(long rows) {
   return rows;
 }
 
+double spectrum_smoothing(long rows, double smoothing) {
+  return std::min(smoothing, static_cast<double>(smooth_length(rows)) / 40);
+}
+
 double spectrum_distance(const Matrix& P, const Matrix& Q, double smoothing) {
+  if (smooth_length(P.rows()) < kSpectrumRows) return kNaN;
   return distance_of(power_spectra(P, smoothing), power_spectra(Q, smoothing));
 }
 
@@ -206,7 +212,9 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   std::sort(spacings.begin(), spacings.end());
   result.spacing = spacings[spacings.size() / 2];
   result.even = spacings.back() - spacings.front() <= 1e-3 * result.spacing;
-  result.spectrum_rows = result.even ? smooth_length(result.rows) : 0;
+  const long smooth = smooth_length(result.rows);
+  result.spectrum_rows = result.even && smooth >= kSpectrumRows ? smooth : 0;
+  if (result.spectrum_rows > 0) result.smoothing = spectrum_smoothing(result.rows, o.smoothing);
   struct Part {
     Matrix states;
     Spectra spectra;

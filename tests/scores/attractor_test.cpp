@@ -106,6 +106,24 @@ TEST(AttractorTest, SpectraHaveLengthsWithoutLargePrimes) {
   EXPECT_EQ(spectrum_distance(P, Q, 6), spectrum_distance(P.topRows(1000), Q.topRows(1000), 6));
 }
 
+// Of few rows 20 frequencies are all there are: a spectrum without a peak is told from Lorenz's in any case.
+TEST(AttractorTest, ShortSpectraAreSmoothedLess) {
+  EXPECT_EQ(spectrum_smoothing(2000, 20), 20);
+  EXPECT_EQ(spectrum_smoothing(100, 20), 2.5);
+  EXPECT_EQ(spectrum_smoothing(100, 1), 1);
+  const System system = find_system("Lorenz");
+  for (const Eigen::Index rows : {60, 100, 500, 2000}) {
+    const std::vector<double> times = regular_times(0, 0.03 * static_cast<double>(rows), 0.03);
+    const Matrix lorenz = solve(system.field, 0, Eigen::Vector3d(-8, 7, 27), times, {}).states;
+    const double far = spectrum_distance(normals(rows, 3, 0, 1, 11), lorenz);
+    const double near = spectrum_distance(normals(rows, 3, 0, 1, 11), normals(rows, 3, 0, 1, 12));
+    printf("%ld rows: white noise to Lorenz %.3f, to white noise %.3f\n", static_cast<long>(rows), far, near);
+    EXPECT_GT(far, 0.4) << rows;
+    EXPECT_LT(near, far / 2) << rows;
+  }
+  EXPECT_TRUE(std::isnan(spectrum_distance(normals(39, 1, 0, 1, 1), normals(39, 1, 0, 1, 2))));
+}
+
 class LearntTest : public ::testing::Test {
  protected:
   const System system = find_system("Lorenz");
