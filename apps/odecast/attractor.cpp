@@ -19,7 +19,7 @@ Json to_json(const AttractorDistance& d) {
 }
 
 std::string text_of(double value, double sd) {
-  if (!std::isfinite(value)) return "-";
+  if (!std::isfinite(value)) return "–";
   return std::isfinite(sd) ? fmt::format("{:.3g} ± {:.2g}", value, sd) : fmt::format("{:.3g}", value);
 }
 
@@ -49,6 +49,8 @@ int run(const Arguments& a) {
   if (a.json()) {
     fmt::print("{}\n", Json{{"status", status_name(c.status)},
                             {"rows", c.rows},
+                            {"spectrum_rows", c.spectrum_rows},
+                            {"smoothing", c.smoothing},
                             {"pieces", o.pieces},
                             {"bins", c.bins},
                             {"halves", to_json(c.halves)},
@@ -69,7 +71,12 @@ int run(const Arguments& a) {
     if (o.draws > 0) line(fmt::format("{} of {} draws bounded (± sd)", c.bounded, o.draws), c.draws, c.draws_sd);
     line("the halves against each other", c.halves, {NAN, NAN});
     text += "0 for equal; what the halves have is what sampling alone gives";
-    if (!c.even) text += "\nthe rows are not evenly spaced: no spectra";
+    if (!c.even)
+      text += "\nthe rows are not evenly spaced: no spectra";
+    else if (c.spectrum_rows == 0)
+      text += fmt::format("\nspectra need {} rows of data: none here", 2 * kSpectrumRows);
+    else
+      text += fmt::format("\nspectra of {} rows, smoothed over {:.3g} frequencies (sd)", c.spectrum_rows, c.smoothing);
     say(a, text);
   }
   if (bounded) return kDone;
@@ -86,7 +93,7 @@ Command attractor_command() {
       {"--draws", "N", "draws of the model to run beside its mean field", fmt::format("{}", d.draws)},
       {"--pieces", "N", "length of each run, in halves of the data", fmt::format("{}", d.pieces)},
       {"--bins", "N", "boxes along each variable; auto: 30, or fewer for few rows (more\nthan five variables: mixtures of Gaussians)", "auto"},
-      {"--smoothing", "F", "of spectra: sd in frequencies", fmt::format("{:g}", d.smoothing)},
+      {"--smoothing", "F", "of spectra: sd in frequencies, at most a twentieth of them", fmt::format("{:g}", d.smoothing)},
       {"--noise", "S,…", "sd of the noise that is added to the runs as the data have it,\none or one per variable (default: the model's; 0 for none)", ""}};
   for (Option& o : reading_options())
     if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);

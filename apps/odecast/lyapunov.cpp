@@ -19,25 +19,49 @@ std::vector<double> to_list(const Vector& v) { return {v.begin(), v.end()}; }
 /// Of the times that a model's field or map is followed in.
 double unit_of_time(const Model& model) { return model.kind == ModelKind::map ? model.step : model.scaling.time; }
 
-/// Spectra of the draws of a model that stay bounded, in the user's unit of time.
-struct OfDraws {
-  std::vector<Vector> exponents;
-  long tried = 0;
-};
-OfDraws of_draws(const Model& model, const Vector& start, const LyapunovOptions& options, long draws,
-                 const Arguments& a, const Observer& observer) {
+/// In the user's unit of time.
+LyapunovSpectrum in_units(LyapunovSpectrum s, double unit) {
+  s.exponents /= unit;
+  s.standard_error /= unit;
+  s.divergence /= unit;
+  s.time *= unit;
+  return s;
+}
+
+std::vector<LyapunovSpectrum> of_draws(const Model& model, const Vector& start, const LyapunovOptions& options, long draws,
+                                       const Arguments& a, const Observer& observer) {
   const auto posterior = make_posterior(model);
   std::vector<LyapunovSpectrum> spectra(static_cast<std::size_t>(draws));
   parallel_for(
       a.threads(), spectra.size(),
       [&](std::size_t k) {
-        spectra[k] = lyapunov_spectrum(posterior->draw(a.seed(), k), start, options);
+        spectra[k] = in_units(lyapunov_spectrum(posterior->draw(a.seed(), k), start, options), unit_of_time(model));
       },
       [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(draws)); });
-  OfDraws result{{}, draws};
+  return spectra;
+}
+
+Json to_json(const std::vector<LyapunovSpectrum>& spectra, const SpectraOfDraws& all) {
+  auto list = Json::array();
   for (const LyapunovSpectrum& s : spectra)
-    if (s.status == SolveStatus::finished) result.exponents.push_back(s.exponents / unit_of_time(model));
-  return result;
+    if (s.status == SolveStatus::finished)
+      list.push_back({{"exponents", to_list(s.exponents)}, {"standard_errors", to_list(s.standard_error)}});
+  return {{"tried", spectra.size()},
+          {"bounded", all.bounded},
+          {"mean", to_list(all.mean)},
+          {"sd", to_list(all.sd)},
+          {"standard_error", to_list(all.standard_error)},
+          {"posterior_sd", to_list(all.posterior_sd)},
+          {"spectra", list}};
+}
+
+std::string text_of(std::size_t tried, const SpectraOfDraws& all) {
+  std::string text = fmt::format("{} of {} draws of the model stay bounded", all.bounded, tried);
+  if (all.bounded == 0) return text + "\n";
+  text += fmt::format("\n{:>12}{:>16}{:>22}{:>16}\n", "mean", "sd over draws", "error by finite time", "posterior sd");
+  for (Eigen::Index i = 0; i < all.mean.size(); ++i)
+    text += fmt::format("{:>+12.4g}{:>16.2g}{:>22.2g}{:>16.2g}\n", all.mean[i], all.sd[i], all.standard_error[i], all.posterior_sd[i]);
+  return text + "(the sd over draws has both parts; a posterior sd of 0 is hidden by the finite time: give a longer --until)\n";
 }
 
 int run(const Arguments& a) {
@@ -80,21 +104,15 @@ int run(const Arguments& a) {
   const Observer observer = progress(a);
   Json json{{"of", name}};
   LyapunovSpectrum s;
+  std::string draws;
   if (is_model) {
     const Vector from = model->scaling.to_model(start);
-    s = lyapunov_spectrum(posterior->mean_field(), from, options, observer);
-    s.exponents /= unit;
-    s.standard_error /= unit;
-    s.divergence /= unit;
-    s.time *= unit;
-    if (const long draws = a.whole("--draws", 0, 100000); draws > 0) {
-      const OfDraws all = of_draws(*model, from, options, draws, a, observer);
-      Vector mean = Vector::Zero(dimension), sd = Vector::Zero(dimension);
-      const auto kept = static_cast<double>(all.exponents.size());
-      for (const Vector& e : all.exponents) mean += e / kept;
-      for (const Vector& e : all.exponents) sd += (e - mean).cwiseAbs2() / std::max(1.0, kept - 1);
-      json["draws"] = {{"tried", all.tried}, {"bounded", all.exponents.size()}, {"mean", to_list(mean)},
-                       {"sd", to_list(sd.cwiseSqrt())}};
+    s = in_units(lyapunov_spectrum(posterior->mean_field(), from, options, observer), unit);
+    if (const long count = a.whole("--draws", 0, 100000); count > 0) {
+      const auto spectra = of_draws(*model, from, options, count, a, observer);
+      const SpectraOfDraws all = spectra_of_draws(spectra);
+      json["draws"] = to_json(spectra, all);
+      draws = text_of(spectra.size(), all);
     }
   } else {
     s = lyapunov_spectrum(system->field, start, options, observer);
@@ -104,6 +122,7 @@ int run(const Arguments& a) {
     json["exponents"] = to_list(s.exponents);
     json["standard_error"] = to_list(s.standard_error);
     json["divergence"] = s.divergence;
+    json["kaplan_yorke"] = kaplan_yorke(s.exponents);
     json["time"] = s.time;
     if (system && system->lyapunov) json["catalogue"] = *system->lyapunov;
   }
@@ -117,14 +136,9 @@ int run(const Arguments& a) {
     }
     fmt::print("sum {:+.6g}, mean divergence {:+.6g}\n", s.exponents.sum(), s.divergence);
     if (s.exponents[0] > 2 * s.standard_error[0])
-      fmt::print("one Lyapunov time is {:.3g}: errors grow e-fold in it\n", 1 / s.exponents[0]);
+      fmt::print("dimension of Kaplan and Yorke {:.4g}\none Lyapunov time is {:.3g}: errors grow e-fold in it\n", kaplan_yorke(s.exponents), 1 / s.exponents[0]);
     if (json.contains("catalogue")) fmt::print("the catalogue has {:+.4f} for the largest\n", *system->lyapunov);
-    if (json.contains("draws")) {
-      const auto& d = json["draws"];
-      fmt::print("draws of the model: {} of {} stay bounded; largest exponent {:+.4f}, sd over draws {:.4f}\n",
-                 d["bounded"].get<long>(), d["tried"].get<long>(), d["mean"][0].get<double>(),
-                 d["sd"][0].get<double>());
-    }
+    fmt::print("{}", draws);
   }
   if (s.status == SolveStatus::finished) return kDone;
   complain(fmt::format("the orbit does not stay bounded ({}): no exponents. Choose another --init or model.",
@@ -138,7 +152,7 @@ Command lyapunov_command() {
   return {"lyapunov",
           "growth rates of small errors, of a system or a model",
           "Follows an orbit and the displacements along it and gives the Lyapunov exponents with their standard\n"
-          "errors. For a model: of its mean field, and of draws.",
+          "errors. For a model: of its mean field, and of draws, whose scatter is told apart from the error of a finite time.",
           "odecast lyapunov Lorenz\n  odecast lyapunov model.json --draws 50",
           {{"SYSTEM|MODEL", "name in the catalogue, or file written by odecast fit"}},
           with_common({{"--init", "A,B,…", "start (default: the catalogue's, or the last observation)", ""},

@@ -25,7 +25,7 @@ const Tried kTried[] = {{"--degree", {"dropout", "trajectory", "regression", "bo
                         {"--dropout", {"dropout"}},
                         {"--derivative", {"dropout", "ensemble"}}};
 
-/// Options of `fit` that all candidates share.
+/// Options of `fit` that all candidates share; a folder of work is for one value of each.
 constexpr const char* kShared[] = {"--kind", "--between", "--gap", "--noise", "--inputs", "--time", "--seed"};
 
 std::string initial(const Command& command, std::string_view option) {
@@ -105,6 +105,8 @@ int run(const Arguments& a) {
   if (a.given("--noise")) o.noise = to_vector(a.numbers("--noise"));
   o.seed = a.seed();
   o.threads = a.threads();
+  o.shared = "version=" ODECAST_VERSION;
+  for (const char* option : kShared) o.shared += fmt::format(" {}={}", option, a.text(option));
   const std::vector<Candidate> all = candidates(a);
   make_folder(folder);
   Tuning result;

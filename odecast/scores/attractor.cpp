@@ -107,6 +107,29 @@ Vector power_spectrum(const Vector& x, double smoothing) {
   return smooth / smooth.sum();
 }
 
+/// Of every variable.
+using Spectra = std::vector<Vector>;
+
+Spectra power_spectra(const Matrix& X, double smoothing) {
+  const long rows = smooth_length(X.rows());
+  const double sd = spectrum_smoothing(X.rows(), smoothing);
+  Spectra all;
+  for (Eigen::Index i = 0; i < X.cols(); ++i) all.push_back(power_spectrum(X.col(i).head(rows), sd));
+  return all;
+}
+
+double distance_of(const Spectra& P, const Spectra& Q) {
+  double sum = 0, moving = 0;
+  for (std::size_t i = 0; i < P.size(); ++i) {
+    const Vector &p = P[i], &q = Q[i];
+    if (p.size() == 0 && q.size() == 0) continue;
+    // Σ (√p - √q)² / 2 = 1 - Σ √(p q), and nothing is lost where they are nearly equal.
+    sum += p.size() == q.size() ? (p.cwiseSqrt() - q.cwiseSqrt()).norm() / std::sqrt(2.0) : 1;
+    ++moving;
+  }
+  return moving > 0 ? sum / moving : 0;
+}
+
 AttractorDistance average(const std::vector<AttractorDistance>& all) {
   AttractorDistance m;
   for (const AttractorDistance& d : all) {
@@ -134,16 +157,23 @@ double state_space_divergence(const Matrix& P, const Matrix& Q, const Matrix& re
                                           : mixture_divergence(P, Q, reference, seed);
 }
 
-double spectrum_distance(const Matrix& P, const Matrix& Q, double smoothing) {
-  double sum = 0, moving = 0;
-  for (Eigen::Index i = 0; i < P.cols(); ++i) {
-    const Vector p = power_spectrum(P.col(i), smoothing), q = power_spectrum(Q.col(i), smoothing);
-    if (p.size() == 0 && q.size() == 0) continue;
-    // Σ (√p - √q)² / 2 = 1 - Σ √(p q), and nothing is lost where they are nearly equal.
-    sum += p.size() == q.size() ? (p.cwiseSqrt() - q.cwiseSqrt()).norm() / std::sqrt(2.0) : 1;
-    ++moving;
+long smooth_length(long rows) {
+  for (long n = rows; n > 1; --n) {
+    long rest = n;
+    for (const long factor : {2, 3, 5})
+      while (rest % factor == 0) rest /= factor;
+    if (rest == 1) return n;
   }
-  return moving > 0 ? sum / moving : 0;
+  return rows;
+}
+
+double spectrum_smoothing(long rows, double smoothing) {
+  return std::min(smoothing, static_cast<double>(smooth_length(rows)) / 40);
+}
+
+double spectrum_distance(const Matrix& P, const Matrix& Q, double smoothing) {
+  if (smooth_length(P.rows()) < kSpectrumRows) return kNaN;
+  return distance_of(power_spectra(P, smoothing), power_spectra(Q, smoothing));
 }
 
 AttractorComparison compare_attractors(const Model& model, const Trajectory& observed, const AttractorOptions& o,
@@ -182,10 +212,21 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   std::sort(spacings.begin(), spacings.end());
   result.spacing = spacings[spacings.size() / 2];
   result.even = spacings.back() - spacings.front() <= 1e-3 * result.spacing;
-  const Matrix first = states.topRows(result.rows), second = states.bottomRows(result.rows);
-  const auto distance = [&](const Matrix& P, const Matrix& Q) -> AttractorDistance {
-    return {state_space_divergence(P, Q, states, result.bins, o.seed), result.even ? spectrum_distance(P, Q, o.smoothing) : kNaN};
+  const long smooth = smooth_length(result.rows);
+  result.spectrum_rows = result.even && smooth >= kSpectrumRows ? smooth : 0;
+  if (result.spectrum_rows > 0) result.smoothing = spectrum_smoothing(result.rows, o.smoothing);
+  struct Part {
+    Matrix states;
+    Spectra spectra;
   };
+  const auto part = [&](const Matrix& X) -> Part {
+    return {X, result.spectrum_rows > 0 ? power_spectra(X, o.smoothing) : Spectra{}};
+  };
+  const auto distance = [&](const Part& p, const Part& q) -> AttractorDistance {
+    return {state_space_divergence(p.states, q.states, states, result.bins, o.seed),
+            result.spectrum_rows > 0 ? distance_of(p.spectra, q.spectra) : kNaN};
+  };
+  const Part first = part(states.topRows(result.rows)), second = part(states.bottomRows(result.rows));
   result.halves = average({distance(first, second), distance(second, first)});
 
   // Run 0 is the mean field's.
@@ -219,7 +260,8 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
         if (o.noise)
           for (Eigen::Index i = 0; i < X.cols(); ++i) X(k, i) += (*o.noise)[i] * stream.normal();
       }
-      r.pieces.push_back(average({distance(first, X), distance(second, X)}));
+      const Part run_part = part(X);
+      r.pieces.push_back(average({distance(first, run_part), distance(second, run_part)}));
     }
     return r;
   };

@@ -176,6 +176,37 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   return result;
 }
 
+double kaplan_yorke(const Vector& exponents) {
+  double sum = 0;
+  for (Eigen::Index j = 0; j < exponents.size(); ++j) {
+    if (sum + exponents[j] < 0) return static_cast<double>(j) + sum / -exponents[j];
+    sum += exponents[j];
+  }
+  return static_cast<double>(exponents.size());
+}
+
+SpectraOfDraws spectra_of_draws(const std::vector<LyapunovSpectrum>& spectra) {
+  SpectraOfDraws all;
+  std::vector<const LyapunovSpectrum*> bounded;
+  for (const LyapunovSpectrum& s : spectra)
+    if (s.status == SolveStatus::finished) bounded.push_back(&s);
+  all.bounded = static_cast<int>(bounded.size());
+  if (bounded.empty()) return all;
+  const auto kept = static_cast<double>(bounded.size());
+  const auto n = bounded[0]->exponents.size();
+  Vector squares = Vector::Zero(n), variance = Vector::Zero(n);
+  all.mean = Vector::Zero(n);
+  for (const auto* s : bounded) {
+    all.mean += s->exponents / kept;
+    squares += s->standard_error.cwiseAbs2() / kept;
+  }
+  for (const auto* s : bounded) variance += (s->exponents - all.mean).cwiseAbs2() / std::max(1.0, kept - 1);
+  all.sd = variance.cwiseSqrt();
+  all.standard_error = squares.cwiseSqrt();
+  all.posterior_sd = (variance - squares).cwiseMax(0).cwiseSqrt();
+  return all;
+}
+
 double time_scale(const VectorField& field, const Vector& start, double step) {
   std::vector<double> times;
   for (int k = 1; k <= 1000; ++k) times.push_back(k * step);

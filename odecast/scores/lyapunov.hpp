@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "odecast/core/observer.hpp"
 #include "odecast/solver/solve.hpp"
 
@@ -33,6 +35,20 @@ struct LyapunovSpectrum {
 LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start,
                                    const LyapunovOptions& options,
                                    const Observer& observer = ignore_progress);
+
+/// The dimension of Kaplan and Yorke (1979), j + Σ_{i <= j} λ_i / |λ_{j+1}| with j the most exponents, the largest first, whose sum is
+/// not negative.
+double kaplan_yorke(const Vector& exponents);
+
+/// Spectra of draws of a posterior, those that finished. What estimates scatter by has two parts: draws have different exponents, and each
+/// is averaged over a finite time.
+struct SpectraOfDraws {
+  int bounded = 0;
+  Vector mean, sd;        ///< of the estimates; empty where none is bounded
+  Vector standard_error;  ///< of one estimate by its finite time, root mean square over draws
+  Vector posterior_sd;    ///< (sd² - standard_error²)^½, or 0: of the exponents themselves
+};
+SpectraOfDraws spectra_of_draws(const std::vector<LyapunovSpectrum>& spectra);
 
 /// (Σ var u_i / Σ mean f_i²)^½ along 1000 steps of an orbit: the time in which an oscillation goes through a radian. The step where it does not move.
 double time_scale(const VectorField& field, const Vector& start, double step);

@@ -20,8 +20,13 @@ std::uint64_t fingerprint(const Dataset& data) {
   const auto add = [&](const double* values, std::size_t count) {
     hash = fnv1a({reinterpret_cast<const char*>(values), count * sizeof(double)}, hash);
   };
-  for (const auto& name : data.variables) hash = fnv1a(name, hash);
+  const auto name = [&](const std::string& text) { hash = fnv1a(text + '\n', hash); };
+  for (const auto* names : {&data.variables, &data.inputs}) {
+    for (const auto& n : *names) name(n);
+    name("");
+  }
   for (const Trajectory& t : data.trajectories) {
+    name("");
     add(t.times.data(), t.times.size());
     add(t.states.data(), static_cast<std::size_t>(t.states.size()));
     add(t.inputs.data(), static_cast<std::size_t>(t.inputs.size()));
@@ -29,12 +34,14 @@ std::uint64_t fingerprint(const Dataset& data) {
   return hash;
 }
 
+/// A file name that no other words and block have: spaces are _, and what may not stand in a name is its code.
 std::string key_of(const std::string& words, int block) {
-  std::string key;
+  std::string key = fmt::format("block{}_", block + 1);
   for (const char c : words)
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '.') key += c;
-    else if (!key.empty() && key.back() != '-') key += '-';
-  return fmt::format("{}-block{}", key, block + 1);
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '+') key += c;
+    else if (c == ' ') key += '_';
+    else key += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+  return key;
 }
 
 /// The shortest time that a held-out block covers without a cut, and is to hold starts and their horizon.
@@ -105,8 +112,8 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       units.push_back({key_of(c.words, b), 1, [&, b](const Observer& o) {
                          return run_unit(splits[static_cast<std::size_t>(b)], c, e, o);
                        }});
-  std::string settings = fmt::format("odecast tune 2\ndata {:016x}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoise",
-                                     fingerprint(data), options.blocks, e.starts, e.horizon, e.leads, e.forecast.draws, options.seed);
+  std::string settings = fmt::format("odecast tune 2\ndata {:016x}\nshared {}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoise",
+                                     fingerprint(data), options.shared, options.blocks, e.starts, e.horizon, e.leads, e.forecast.draws, options.seed);
   for (const double s : result.noise) settings += fmt::format(" {}", s);
   const Work work = run_units(std::move(units), {folder / "units", settings + "\n", "tuning", options.threads}, observer);
   result.units = static_cast<int>(candidates.size()) * options.blocks;

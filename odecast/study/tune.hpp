@@ -12,7 +12,7 @@ namespace odecast {
 
 /// One way to fit.
 struct Candidate {
-  std::string words;  ///< its options of `odecast fit`
+  std::string words;  ///< its options of `odecast fit`; others have other words, or are the same
   FitOptions options;
 };
 
@@ -24,6 +24,8 @@ struct TuneOptions {
   int draws = 100;
   /// Of the observations, per variable; estimated where not given.
   std::optional<Vector> noise = {};
+  /// What the candidates' options have in common and their words do not say, as one line: a folder is for one such text.
+  std::string shared = {};
   std::uint64_t seed = 1;
   int threads = 1;
 };
@@ -52,7 +54,7 @@ struct Tuning {
 /// other parts and forecasts from many rows of this one. The truth are observations: starts have their noise, and what is scored is the
 /// forecast of an observation by its energy score, which is proper for whole states (Gneiting & Raftery 2007).
 /// Each (candidate, part) is kept in `folder`/units; interrupted work goes on there, and further candidates are added to it.
-/// Throws Error (data) for blocks shorter than the horizon.
+/// Throws Error (data) for blocks shorter than the horizon, Error (usage) for a folder with work of other data or settings.
 Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const std::filesystem::path& folder,
             const TuneOptions& options, const Observer& observer);
 

@@ -97,6 +97,25 @@ TEST_F(CommandsTest, ExponentsFollowTheUnitOfTime) {
   EXPECT_NEAR(first[0], first[1], 5 * std::sqrt(2) * 0.01);
 }
 
+TEST_F(CommandsTest, ExponentsOfDrawsHaveTwoErrors) {
+  run_well({"simulate", "SprottB", "--until", "30", "--step", "0.05", "--noise", "0.01", "-o", "one.csv"});
+  run_well({"fit", "one.csv", "-o", "model.json"});
+  const std::vector<std::string> words = {"lyapunov", "model.json", "--draws", "3", "--until", "200"};
+  const Json found = json_of(words);
+  const Json& draws = found["draws"];
+  ASSERT_EQ(draws["spectra"].size(), 3u);
+  for (const char* key : {"mean", "sd", "standard_error", "posterior_sd"}) EXPECT_EQ(draws[key].size(), 3u) << key;
+  double mean = 0;
+  for (const Json& s : draws["spectra"]) {
+    mean += s["exponents"][0].get<double>() / 3;
+    EXPECT_GT(s["standard_errors"][0], 0);
+  }
+  EXPECT_NEAR(draws["mean"][0].get<double>(), mean, 1e-12);
+  EXPECT_GT(found["kaplan_yorke"], 2);
+  const std::string text = run_well(words).out;
+  for (const char* word : {"3 of 3 draws", "sd over draws", "error by finite time", "posterior sd"}) EXPECT_TRUE(contains(text, word)) << text;
+}
+
 TEST_F(CommandsTest, EnsembleOfNetworks) {
   make_data();
   const Json fit = json_of({"fit", "train.csv", "--posterior", "ensemble", "--members", "3", "--layers", "6", "--batches", "3", "-o", "model.json"});

@@ -50,6 +50,19 @@ TEST_F(StudyCommandTest, TuneRefusesWhatFitRefuses) {
   EXPECT_EQ(few["rows"].size(), 2u);
 }
 
+TEST_F(StudyCommandTest, TuneGoesOnWithTheSameOptionsOnly) {
+  const auto tune = [this](const Words& more) {
+    Words words = {"tune", "data.csv", "--posterior", "regression", "--starts", "6", "--leads", "3", "--draws", "10", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  EXPECT_EQ(Json::parse(tune({}).out)["units_found"], 0);
+  EXPECT_EQ(Json::parse(tune({"--kind", "flow"}).out)["units_found"], 3) << "the default, said";
+  EXPECT_EQ(tune({"--kind", "map"}).code, 2);
+  EXPECT_EQ(tune({"--gap", "0.5"}).code, 2);
+  EXPECT_EQ(tune({"--inputs", "t"}).code, 2);
+}
+
 TEST_F(StudyCommandTest, ComparePutsPosteriorsBesideEachOther) {
   const std::string text = run_well({"compare", "--systems", "SprottS", "--noise", "0.05", "--rows", "400", "--starts", "40", "--held-out", "40",
                                      "--horizon", "2", "--leads", "4", "--draws", "20"}).out;

@@ -89,6 +89,41 @@ TEST(AttractorTest, SpectraOfSines) {
   EXPECT_NEAR(H, std::sqrt(1 - std::exp(-144.0 / (8 * 36))), 1e-3);
 }
 
+// Steps of a transform grow with the largest prime factor of its length.
+TEST(AttractorTest, SpectraHaveLengthsWithoutLargePrimes) {
+  for (const long rows : {1, 2, 7, 11, 97, 1000, 10'007, 50'021, 99'991}) {
+    const long used = smooth_length(rows);
+    EXPECT_LE(used, rows);
+    EXPECT_GE(static_cast<double>(used), (rows > 1000 ? 0.97 : 0.8) * static_cast<double>(rows));
+    long rest = used;
+    for (const long factor : {2, 3, 5})
+      while (rest % factor == 0) rest /= factor;
+    EXPECT_EQ(rest, 1) << used;
+  }
+  EXPECT_EQ(smooth_length(1000), 1000);
+  EXPECT_EQ(smooth_length(1009), 1000);
+  const Matrix P = normals(1009, 2, 0, 1, 9), Q = normals(1009, 2, 0, 1, 10);
+  EXPECT_EQ(spectrum_distance(P, Q, 6), spectrum_distance(P.topRows(1000), Q.topRows(1000), 6));
+}
+
+// Of few rows 20 frequencies are all there are: a spectrum without a peak is told from Lorenz's in any case.
+TEST(AttractorTest, ShortSpectraAreSmoothedLess) {
+  EXPECT_EQ(spectrum_smoothing(2000, 20), 20);
+  EXPECT_EQ(spectrum_smoothing(100, 20), 2.5);
+  EXPECT_EQ(spectrum_smoothing(100, 1), 1);
+  const System system = find_system("Lorenz");
+  for (const Eigen::Index rows : {60, 100, 500, 2000}) {
+    const std::vector<double> times = regular_times(0, 0.03 * static_cast<double>(rows), 0.03);
+    const Matrix lorenz = solve(system.field, 0, Eigen::Vector3d(-8, 7, 27), times, {}).states;
+    const double far = spectrum_distance(normals(rows, 3, 0, 1, 11), lorenz);
+    const double near = spectrum_distance(normals(rows, 3, 0, 1, 11), normals(rows, 3, 0, 1, 12));
+    printf("%ld rows: white noise to Lorenz %.3f, to white noise %.3f\n", static_cast<long>(rows), far, near);
+    EXPECT_GT(far, 0.4) << rows;
+    EXPECT_LT(near, far / 2) << rows;
+  }
+  EXPECT_TRUE(std::isnan(spectrum_distance(normals(39, 1, 0, 1, 1), normals(39, 1, 0, 1, 2))));
+}
+
 class LearntTest : public ::testing::Test {
  protected:
   const System system = find_system("Lorenz");

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "odecast/core/random.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast {
@@ -32,6 +33,35 @@ TEST(LyapunovTest, JacobiansByDifferencesAndByCoefficientsAgree) {
   const VectorField opaque(2, [&](double t, const double* u, double* dudt) { exact(t, u, dudt); });
   const Vector u = (Vector(2) << 0.7, -1.3).finished();
   EXPECT_LT((jacobian(exact, u) - jacobian(opaque, u)).cwiseAbs().maxCoeff(), 1e-10);
+}
+
+TEST(LyapunovTest, DimensionOfKaplanAndYorke) {
+  EXPECT_NEAR(kaplan_yorke(Eigen::Vector3d(0.906, 0, -14.572)), 2 + 0.906 / 14.572, 1e-12);  // Lorenz
+  EXPECT_EQ(kaplan_yorke(Eigen::Vector2d(-0.1, -2)), 0);
+  EXPECT_EQ(kaplan_yorke(Eigen::Vector2d(0.3, -0.3)), 2);  // keeps volume
+  EXPECT_NEAR(kaplan_yorke(Eigen::Vector2d(0.42, -1.62)), 1 + 0.42 / 1.62, 1e-12);  // Henon
+}
+
+// λ of each draw N(1, 0.3²), its estimate off by N(0, 0.4²): 0.5 in all. Relative standard errors of sds from 4000: 1 / √8000, of the
+// difference of variances √2 0.25 / √4000 over 2 × 0.09.
+TEST(LyapunovTest, ScatterOfDrawsIsThePosteriorsAndTheFiniteTimes) {
+  Stream stream(1, Purpose::evaluation, 0);
+  std::vector<LyapunovSpectrum> spectra(4001);
+  for (LyapunovSpectrum& s : spectra) {
+    s.exponents = Vector::Constant(1, 1 + 0.3 * stream.normal() + 0.4 * stream.normal());
+    s.standard_error = Vector::Constant(1, 0.4);
+  }
+  spectra[7].status = SolveStatus::left_bound;
+  const SpectraOfDraws all = spectra_of_draws(spectra);
+  EXPECT_EQ(all.bounded, 4000);
+  EXPECT_NEAR(all.mean[0], 1, 5 * 0.5 / std::sqrt(4000.0));
+  EXPECT_NEAR(all.sd[0], 0.5, 5 * 0.5 / std::sqrt(8000.0));
+  EXPECT_NEAR(all.standard_error[0], 0.4, 1e-12);
+  EXPECT_NEAR(all.posterior_sd[0], 0.3, 5 * 0.3 * std::sqrt(2.0) * 0.25 / std::sqrt(4000.0) / 0.18);
+  // Nothing but the finite time: no posterior.
+  for (LyapunovSpectrum& s : spectra) s.standard_error[0] = 0.6;
+  EXPECT_EQ(spectra_of_draws(spectra).posterior_sd[0], 0);
+  EXPECT_EQ(spectra_of_draws({}).bounded, 0);
 }
 
 TEST(LyapunovTest, CatalogueValuesAndLiouville) {

@@ -86,6 +86,23 @@ TEST_F(TuneTest, RanksByHeldOutForecastsAndGoesOnWhereItStopped) {
   EXPECT_THROW(tune(other, more, folder, quick, ignore_progress), Error);
 }
 
+TEST_F(TuneTest, WorkIsFoundForItsOwnSettingsOnly) {
+  // Words that differ by a sign are other units.
+  Candidate low = dropout(0.02), high = dropout(0.5);
+  low.words = "--dropout 1e-3";
+  high.words = "--dropout 1e+3";
+  const Tuning both = tune(data, {low, high}, folder, quick, ignore_progress);
+  EXPECT_NE(both.rows[0].energy.value, both.rows[1].energy.value);
+  EXPECT_EQ(tune(data, {high}, folder, quick, ignore_progress).found, 3);
+  // What all candidates share is not in their words.
+  TuneOptions other = quick;
+  other.shared = "--kind=map";
+  EXPECT_THROW(tune(data, {low, high}, folder, other, ignore_progress), Error);
+  Dataset driven = data;
+  driven.inputs = {"F"};
+  EXPECT_THROW(tune(driven, {low, high}, folder, quick, ignore_progress), Error);
+}
+
 TEST_F(TuneTest, BlocksMustBeLongerThanTheHorizon) {
   TuneOptions far = quick;
   far.horizon = 8;
