@@ -1,5 +1,8 @@
 #include "cli/commands.hpp"
 
+#include <cstdlib>
+#include <sstream>
+
 namespace odecast::cli_test {
 namespace {
 
@@ -76,6 +79,30 @@ TEST_F(CommandsTest, NoisyTruthIsNotTakenForTheState) {
   // Options that would change nothing, or the meaning of a time.
   EXPECT_EQ(run({"forecast", "model.json", "--until", "31", "--mask-change", "step", "-o", "g.csv"}).code, 2);
   EXPECT_EQ(run({"forecast", "model.json", "--from", "3", "--until", "31", "-o", "g.csv"}).code, 2);
+}
+
+TEST_F(CommandsTest, EvaluateTellsOfGapsAndOfTrajectoriesThatBlowUp) {
+  run_well({"simulate", "SprottB", "--until", "60", "--step", "0.05", "-o", "all.csv"});
+  run_well({"fit", "all.csv", "--dropout", "0.25", "-o", "model.json"});
+  const Result wild = run_well({"evaluate", "model.json", "all.csv", "--horizon", "10", "--starts", "20", "--draws", "50"});
+  EXPECT_TRUE(contains(wild.err, "of the trajectories blow up before t+10")) << wild.err;
+  EXPECT_TRUE(contains(wild.out, "scores at each lead are of those left there")) << wild.out;
+  std::istringstream lines(read("all.csv"));
+  std::string line, kept;
+  while (std::getline(lines, line)) {
+    const double time = std::atof(line.c_str());
+    if (!(time > 20.01 && time < 24.9)) kept += line + "\n";
+  }
+  write("gap.csv", kept);
+  const Json e = Json::parse(run_well({"evaluate", "model.json", "gap.csv", "--horizon", "5", "--leads", "20", "--starts", "20", "--draws", "20", "--json"}).out);
+  EXPECT_NEAR(e["leads"].back().get<double>(), 5, 1e-9);
+  EXPECT_EQ(e["gaps"], 100) << "rows at t = 15.05 … 20";
+  EXPECT_GT(e["blown_up"].get<double>(), 0);
+  const Result close = run({"evaluate", "model.json", "all.csv", "--horizon", "0.01"});
+  EXPECT_EQ(close.code, 3);
+  EXPECT_TRUE(contains(close.err, "larger --horizon")) << close.err;
+  EXPECT_TRUE(contains(run_well({"calibrate", "model.json", "all.csv", "--horizon", "1", "-o", "c.json"}).out,
+                       "holds at least 95 % if the forecast to come is exchangeable with the 100 held-out"));
 }
 
 TEST_F(CommandsTest, ExponentsFollowTheUnitOfTime) {
