@@ -56,6 +56,17 @@ double block_time(const Dataset& data, int blocks) {
   return shortest;
 }
 
+/// Throws what fit() says of options out of range: it looks at them before it begins, and is stopped there.
+void check(const Dataset& data, const FitOptions& options) {
+  struct Begun {};
+  try {
+    fit(data, options, [](std::string_view, double) { throw Begun{}; });
+  } catch (const Begun&) {
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data) throw;
+  }
+}
+
 Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOptions& options, const Observer& observer) {
   Values values;
   std::optional<Evaluation> e;
@@ -102,6 +113,7 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
 
   std::vector<Split> splits;
   for (int b = 0; b < options.blocks; ++b) splits.push_back(hold_out(data, b, options.blocks));
+  for (const Candidate& c : candidates) check(splits[0].train, c.options);
   std::vector<Unit> units;
   for (const Candidate& c : candidates)
     for (int b = 0; b < options.blocks; ++b)

@@ -103,6 +103,16 @@ TEST_F(TuneTest, WorkIsFoundForItsOwnSettingsOnly) {
   EXPECT_THROW(tune(driven, {low, high}, folder, quick, ignore_progress), Error);
 }
 
+TEST_F(TuneTest, OptionsOutOfRangeAreToldBeforeAnyWork) {
+  Candidate wide = dropout(0.1);
+  wide.options.posterior = PosteriorKind::trajectory;
+  wide.options.degree = 21;
+  for (const Candidate& bad : {dropout(1.5), wide}) {
+    EXPECT_THROW(tune(data, {dropout(0.02), bad}, folder, quick, ignore_progress), Error);
+    EXPECT_FALSE(std::filesystem::exists(folder / "units"));
+  }
+}
+
 TEST_F(TuneTest, BlocksMustBeLongerThanTheHorizon) {
   TuneOptions far = quick;
   far.horizon = 8;
