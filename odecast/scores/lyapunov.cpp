@@ -176,6 +176,18 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   return result;
 }
 
+std::optional<double> largest_exponent(const Model& model) {
+  if (model.kind == ModelKind::map || model.inputs.size() > 0 || model.dimension() > 10) return std::nullopt;
+  const auto posterior = make_posterior(model);
+  const VectorField field = posterior->mean_field();
+  if (!field.polynomial()) return std::nullopt;
+  const Vector start = model.scaling.to_model(model.last_state);
+  const double unit = model.scaling.time, quick = time_scale(field, start, model.step / unit);
+  const LyapunovSpectrum s = lyapunov_spectrum(field, start, {.until = 1600 * quick, .transient = 200 * quick, .interval = 2 * quick, .rtol = 1e-6, .atol = 1e-8});
+  if (s.status != SolveStatus::finished || !(s.exponents[0] > 3 * s.standard_error[0])) return std::nullopt;
+  return s.exponents[0] / unit;
+}
+
 double kaplan_yorke(const Vector& exponents) {
   double sum = 0;
   for (Eigen::Index j = 0; j < exponents.size(); ++j) {
