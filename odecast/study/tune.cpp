@@ -145,12 +145,13 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       variance += std::pow(n * v.numbers.at("coverage_se"), 2);
       for (Eigen::Index i = 0; i < row.crps.size(); ++i) row.crps[i] += n * v.curves.at("crps")[static_cast<std::size_t>(i)];
       row.failed += static_cast<int>(v.numbers.at("failed"));
-      result.climatology = v.numbers.at("climatology");
+      row.climatology += n * v.numbers.at("climatology");
     }
     if (row.fitted) {
       row.energy = mean_of(energies[c]);
       row.coverage = {row.coverage.value / weight, std::sqrt(variance) / weight};
       row.crps /= weight;
+      row.climatology /= weight;
     }
     result.rows.push_back(row);
   }
@@ -162,6 +163,7 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
     throw_data({data.source, "no candidate that learns from every part of it", "at least one", "Try other settings, or more data."});
   const auto& best = energies[result.rows[0].candidate];
   result.starts = static_cast<int>(best.size());
+  result.climatology = result.rows[0].climatology;
   for (TuneRow& row : result.rows) {
     if (!row.fitted) continue;
     std::vector<double> difference = energies[row.candidate];
