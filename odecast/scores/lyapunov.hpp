@@ -15,6 +15,7 @@ struct LyapunovOptions {
   double interval = 0.5;   ///< between factorisations
   double rtol = 1e-8, atol = 1e-10;
   double bound = 1e8;      ///< leaving |u_i| <= bound is a blow-up
+  long max_steps = 10'000'000;  ///< of an interval; more are a blow-up
   /// f is a map: V <- J(u) V at every iteration, times are iterations, and `divergence` is the mean of log |det J|.
   bool map = false;
 };
