@@ -123,6 +123,7 @@ Json forecast_json(const Forecast& f, const ForecastOptions& options) {
           {"discard_probability", f.discard_probability},
           {"integrated", f.integrated},
           {"first_blow_up", first},
+          {"horizon", std::isfinite(f.horizon) ? Json(f.horizon) : Json(nullptr)},
           {"level", f.level},
           {"seconds", f.seconds},
           {"seed", options.seed}};
@@ -260,6 +261,9 @@ int run_forecast(const Arguments& a) {
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
+    say(a, std::isfinite(f.horizon)
+               ? fmt::format("Predictability horizon {:.4g}: there the spread passes {:g} of the data's sd.", f.horizon, kHorizon)
+               : fmt::format("Within the predictability horizon: the spread stays below {:g} of the data's sd.", kHorizon));
     if (model.trajectory && model.trajectory->forcing.present())
       say(a, "Random forcing stands for the motion that the equations do not explain.");
     if (const auto& c = model.calibration; c && !a.given("--raw")) {
@@ -314,7 +318,7 @@ std::vector<Option> option_list() {
       threads_option(),
       report_option(),
       {"--truth", "FILE", "what happened, data as for fit: shown and scored on the page", ""},
-      {"--lyapunov", "L", "largest exponent: the page marks Lyapunov times", ""},
+      {"--lyapunov", "L", "largest exponent: the page marks Lyapunov times and the growth of\nthe band by it (default: that of the learnt equations)", ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""},
       {"--title", "TEXT", "title of the page", ""},
       {"--output", "FILE", "CSV to write", "forecast.csv", 'o'},

@@ -311,6 +311,21 @@ SolverOptions default_solver(const Model& model) {
   return solver;
 }
 
+namespace {
+
+double horizon(const Forecast& f, const Vector& sd) {
+  const auto varies = static_cast<double>((sd.array() > 0).count());
+  for (Eigen::Index t = 0; t < f.sd.rows(); ++t) {
+    double square = 0;
+    for (Eigen::Index i = 0; i < sd.size(); ++i)
+      if (sd[i] > 0) square += std::pow(f.sd(t, i) / sd[i], 2) / varies;
+    if (square > kHorizon * kHorizon) return f.times[static_cast<std::size_t>(t)] - f.times.front();
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
   return forecast(*make_posterior(model, options.mask), model, options, observer);
 }
@@ -388,6 +403,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     if (sd_band) f.observed_lower = lower, f.observed_upper = upper;
     if (q_band) f.observed_q_lower = lower, f.observed_q_upper = upper;  // right at the start, filled in below
   }
+  f.horizon = horizon(f, model.climatological_sd());
   const auto& calibration = model.calibration;
   if (sd_band && options.calibrated && calibration && std::abs(calibration->level - options.level) < 1e-9 &&
       (!calibration->observed || options.noise)) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -98,8 +99,14 @@ struct Forecast {
   std::vector<double> blow_up_times;  ///< of the discarded, in draw order
   /// lower and upper, or those of observations where the model is calibrated on them, are mean ± factor (sd + floor), not mean ± c sd.
   bool calibrated = false;
+  /// Predictability horizon: the time after the start at which the spread, the root mean square over variables of sd over the sd of the data,
+  /// first passes kHorizon. Infinite where it does not; NaN where it is not known.
+  double horizon = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
 };
+
+/// The same share of the error ends the valid prediction time.
+inline constexpr double kHorizon = 0.4;
 
 /// Algorithm 2 of the paper: draws of the posterior, integrated forward, blow-ups counted. Same seed,
 /// same bits for any number of threads. The model gives units, start and bound; the posterior the

@@ -220,7 +220,7 @@ void describe_observed(Model& model, const Dataset& data) {
   model.last_time = data.trajectories.back().times.back();
   if (!data.inputs.empty()) model.inputs.last = data.trajectories.back().inputs.bottomRows(1).transpose();
   model.size = Vector::Zero(n);
-  Vector counts = Vector::Zero(n);
+  Vector counts = Vector::Zero(n), sums = counts;
   std::vector<double> steps;
   for (const Trajectory& t : data.trajectories) {
     model.training.rows += t.rows();
@@ -231,9 +231,19 @@ void describe_observed(Model& model, const Dataset& data) {
         if (!std::isfinite(u)) continue;
         model.data_scale = std::max(model.data_scale, std::abs(u) / model.scaling.scale[i]);
         model.size[i] += u * u;
+        sums[i] += u;
         counts[i] += 1;
       }
   }
+  const Vector means = sums.cwiseQuotient(counts);
+  model.sd = Vector::Zero(n);
+  for (const Trajectory& t : data.trajectories)
+    for (long k = 0; k < t.rows(); ++k)
+      for (int i = 0; i < n; ++i)
+        if (const double u = t.states(k, i); std::isfinite(u)) model.sd[i] += (u - means[i]) * (u - means[i]) / counts[i];
+  model.sd = model.sd.cwiseSqrt();
+  for (int i = 0; i < n; ++i)
+    if (is_constant(static_cast<long>(counts[i]), means[i], model.sd[i])) model.sd[i] = 0;
   model.size = (model.size.array() / counts.array()).sqrt().matrix();
   model.size.conservativeResize(n + model.inputs.size());
   model.size.tail(model.inputs.size()) = model.inputs.scale;

@@ -63,6 +63,9 @@ void describe(Model& model, const ObservationSource& source, const FitData& data
   model.inputs.last = summary.last_state.segment(n, model.inputs.measured());
   model.step = summary.step;
   model.size = summary.rms;
+  model.sd = summary.sd.head(n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    if (is_constant(summary.rows, summary.mean[i], summary.sd[i])) model.sd[i] = 0;
   model.data_scale = std::max(model.scaling.to_model(summary.smallest.head(n)).cwiseAbs().maxCoeff(),
                               model.scaling.to_model(summary.largest.head(n)).cwiseAbs().maxCoeff());
   if (model.data_scale == 0) model.data_scale = 1;

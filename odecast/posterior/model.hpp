@@ -80,6 +80,7 @@ struct Model {
   double step = 0;        ///< median spacing of the observations
   double data_scale = 0;  ///< largest |v| of the data, in model units
   Vector size;            ///< root mean square of each variable and input, user's units
+  Vector sd;              ///< standard deviation of each variable, user's units, 0 for a constant; empty in files of old
   Vector noise;           ///< sd of the observations, as given or estimated, user's units; empty where not known
 
   std::optional<CalibrationPart> calibration;
@@ -93,6 +94,8 @@ struct Model {
   } training;
 
   int dimension() const { return static_cast<int>(variables.size()); }
+  /// What a variable is off by if nothing is known but the data's distribution: sd, or its size where that is all that is known.
+  Vector climatological_sd() const { return sd.size() > 0 ? sd : Vector(size.head(dimension())); }
   /// Names of what the function depends on: the variables, then the inputs.
   std::vector<std::string> arguments() const;
   /// State and inputs in model units.

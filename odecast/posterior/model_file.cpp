@@ -286,6 +286,7 @@ std::string model_to_text(const Model& model) {
         {"seed", t.seed}}}};
   if (!model.polynomial) body.erase("polynomial");
   for (const Network& member : model.members) body["members"].push_back(to_json(member));
+  if (model.sd.size() > 0) body["sd"] = to_json(model.sd);
   if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
   if (model.calibration)
     body["calibration"] = {{"level", model.calibration->level},
@@ -404,6 +405,8 @@ Model model_from_text(const std::string& text, const std::string& name) {
   model.step = read.number(json, "step");
   model.data_scale = read.number(json, "data_scale");
   model.size = read.vector(json, "size", arguments);
+  if (json.contains("sd")) model.sd = read.vector(json, "sd", n);
+  if (model.sd.size() > 0 && !(model.sd.array() >= 0).all()) read.fail("sd", "a number < 0", "numbers >= 0");
   if (json.contains("noise")) model.noise = read.vector(json, "noise", n);
   if (model.noise.size() > 0 && !(model.noise.array() >= 0).all()) read.fail("noise", "a number < 0", "numbers >= 0");
   if (!(model.step > 0) || !(model.data_scale > 0))

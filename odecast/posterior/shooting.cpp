@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
 
 #include "odecast/core/isa.hpp"
 #include "odecast/core/parallel.hpp"
@@ -15,23 +16,28 @@ namespace {
 constexpr int kLanes = 8;
 constexpr int kBlocksPerJob = 32;  ///< sums run over jobs in order, whatever thread ran them
 
+/// At m n + v the number of φ_m / u_v; -1 where u_v is not in φ_m.
+std::vector<int> reduced_monomials(const MonomialBasis& basis, int n) {
+  std::map<std::vector<int>, int> number;
+  for (int m = 0; m < basis.size(); ++m) number[basis.powers(m)] = m;
+  std::vector<int> reduced(index(basis.size() * n), -1);
+  for (int m = 0; m < basis.size(); ++m)
+    for (int v = 0; v < n; ++v) {
+      std::vector<int> powers = basis.powers(m);
+      if (--powers[index(v)] >= 0) reduced[index(m * n + v)] = number.at(powers);
+    }
+  return reduced;
+}
+
 /// The field as lists: monomials that are needed, terms, Jacobian entries.
 struct FieldLists {
   std::vector<int> parent, variable, equation, monomial, slope_place, slope_monomial;
   std::vector<double> slope_value;
 
-  /// Slopes are with respect to the first n arguments, the variables.
-  FieldLists(const MonomialBasis& basis, int n, const Support& support, const Vector& theta) {
+  /// Slopes are with respect to the first n arguments, the variables; `reduced` is of reduced_monomials.
+  FieldLists(const MonomialBasis& basis, const std::vector<int>& reduced, int n, const Support& support, const Vector& theta) {
     std::vector<char> needed(index(basis.size()), 0);
     needed[0] = 1;
-    // φ_m / u_v for every variable in φ_m; found by its powers among the monomials before m.
-    const auto reduced = [&](int m, int v) {
-      std::vector<int> powers = basis.powers(m);
-      --powers[index(v)];
-      int at = 0;
-      while (basis.powers(at) != powers) ++at;
-      return at;
-    };
     struct Slope {
       int place, monomial;
       double value;
@@ -46,7 +52,7 @@ struct FieldLists {
       for (int v = 0; v < n; ++v) {
         const int power = basis.powers(term.monomial)[index(v)];
         if (power == 0) continue;
-        const int lower = reduced(term.monomial, v);
+        const int lower = reduced[index(term.monomial * n + v)];
         need(lower);
         slopes.push_back({term.equation * n + v, lower, power * theta[static_cast<long>(c)]});
       }
@@ -129,6 +135,7 @@ Shooting::Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const Monomial
   }
   for (const Segment& s : segments_) slots_ = std::max(slots_, s.intervals() + 1);
   blocks_ = (segments() + kLanes - 1) / kLanes;
+  reduced_ = reduced_monomials(*basis_, dimension());
   lay_out();
 }
 
@@ -246,7 +253,7 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
                                         double* path) const {
   const int n = dimension(), p = static_cast<int>(support.size()), columns = n + p + 1;
   assert(theta.size() == p && starts.rows() == segments() && starts.cols() == n);
-  const FieldLists field(*basis_, n, support, theta);
+  const FieldLists field(*basis_, reduced_, n, support, theta);
   const int monomials = static_cast<int>(field.parent.size());
 
   const AlignedDoubles packed = aligned_doubles(index(static_cast<long>(blocks_) * n * kLanes));

@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "odecast/core/random.hpp"
 
@@ -431,6 +432,7 @@ std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support
       bool expanded;
     };
     std::vector<Known> known = {{0, l.chosen, false}};
+    std::set<std::vector<int>> seen = {l.chosen};
     for (int pops = 0; pops < kExpanded; ++pops) {
       std::size_t next = known.size();
       for (std::size_t k = 0; k < known.size(); ++k)
@@ -444,9 +446,7 @@ std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support
         if (change > kWindow + 4) continue;
         std::vector<int> set = from.set;
         QuadraticModel::apply(set, move);
-        if (set.empty() ||
-            std::any_of(known.begin(), known.end(), [&](const Known& k) { return k.set == set; }))
-          continue;
+        if (set.empty() || !seen.insert(set).second) continue;
         known.push_back({change, std::move(set), false});
       }
     }

@@ -9,6 +9,7 @@
 #include "odecast/report/figure.hpp"
 #include "odecast/scores/calibration.hpp"
 #include "odecast/scores/comparison.hpp"
+#include "odecast/scores/lyapunov.hpp"
 #include "odecast/scores/scores.hpp"
 
 namespace odecast {
@@ -73,7 +74,7 @@ std::string band_label(const Forecast& f) {
                      f.lower.size() > 0 ? "mean ± c sd" : "quantiles");
 }
 
-Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth,
+Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth, const ForecastPageContent& content,
                        const std::vector<Mark>& marks) {
   Figure figure{.id = "forecast", .title = "Forecast of every variable", .names = f.variables};
   figure.panel_height = f.variables.size() == 1 ? 320 : 200;
@@ -108,9 +109,11 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   }
   if (samples_are_long(f))
     figure.csv_note = fmt::format("The start of {} sample trajectories is held", samples);
+  const bool times = content.lyapunov.has_value(), horizon = std::isfinite(f.horizon);
+  const std::string rules = times && horizon ? "Lyapunov times and the predictability horizon" : times ? "Lyapunov times" : "the predictability horizon";
   figure.caption =
       fmt::format("Mean and {} of {} trajectories.{}", band_label(f), counted(f.kept),
-                  marks.empty() ? "" : " Dotted rules mark Lyapunov times since the start.");
+                  marks.empty() ? "" : " Dotted rules mark " + rules + " since the start.");
   return figure;
 }
 
@@ -135,7 +138,7 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
                      const std::vector<Mark>& marks) {
   Panel panel{
       .x_label = "time t", .y_label = "relative to the truth's sd", .marks = marks, .log_y = true};
-  Vector scale = model.size.head(model.dimension());
+  Vector scale = model.climatological_sd();
   Figure figure{.id = "growth", .title = "Spread and error grow with time"};
   if (content.truth) {
     scale = compare(f, *content.truth, content.trajectory).truth_sd;
@@ -147,10 +150,10 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
         "Root mean square over the variables, each divided by its standard deviation in the "
         "truth. A forecast that knows itself has the two curves together.";
   } else {
-    panel.y_label = "relative to the data's rms";
+    panel.y_label = "relative to the data's sd";
     figure.title = "Spread grows with time";
     figure.caption =
-        "Root mean square over the variables, each divided by its root mean square in the data.";
+        "Root mean square over the variables, each divided by its standard deviation in the data.";
   }
   const std::vector<double> spread = relative_spread(f, scale);
   panel.lines.push_back({.label = "spread (sd)", .x = f.times, .y = spread});
@@ -165,15 +168,17 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
       expected.x.push_back(f.times[k]);
       expected.y.push_back(grown);
     }
-    if (expected.x.size() > 1) panel.lines.push_back(std::move(expected));
+    if (expected.x.size() > 1) {
+      panel.lines.push_back(std::move(expected));
+      figure.caption += fmt::format(" λ = {:.3g}{}.", *content.lyapunov, content.exponent_is_learnt ? ", from a short run of the learnt equations" : "");
+    }
   }
-  if (content.truth)
-    panel.lines.push_back({.label = "0.4: limit of the valid prediction time",
-                           .x = {f.times.front(), f.times.back()},
-                           .y = {0.4, 0.4},
-                           .ink = Ink::muted,
-                           .dashed = true,
-                           .width = 1.2});
+  panel.lines.push_back({.label = fmt::format("{:g}: limit of {}", kHorizon, content.truth ? "the valid prediction time" : "predictability"),
+                         .x = {f.times.front(), f.times.back()},
+                         .y = {kHorizon, kHorizon},
+                         .ink = Ink::muted,
+                         .dashed = true,
+                         .width = 1.2});
   figure.panels.push_back(std::move(panel));
   return figure;
 }
@@ -312,7 +317,12 @@ Section calibration_section(const CalibrationPart& c) {
 
 }  // namespace
 
-Page forecast_page(const Model& model, const Forecast& f, const ForecastPageContent& content) {
+Page forecast_page(const Model& model, const Forecast& f, const ForecastPageContent& given) {
+  ForecastPageContent content = given;
+  if (!content.lyapunov) {
+    content.lyapunov = largest_exponent(model);
+    content.exponent_is_learnt = true;
+  }
   std::optional<TruthCurve> truth;
   std::optional<Scores> scores;
   if (content.truth) {
@@ -322,6 +332,7 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   }
   std::vector<Mark> marks;
   if (content.lyapunov) marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
+  if (std::isfinite(f.horizon)) marks.push_back({f.times.front() + f.horizon, "predictability horizon"});
 
   Page page;
   page.title = content.title.empty() ? "Forecast of " + joined(f.variables) : content.title;
@@ -353,11 +364,14 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
            ? fmt::format("{:.1f} Lyapunov times",
                          (f.times.back() - f.times.front()) * *content.lyapunov)
            : plural(static_cast<long>(f.times.size()) - 1, "output time", "output times")});
+  if (!std::isnan(f.horizon))
+    tiles.tiles.push_back({std::isfinite(f.horizon) ? fmt::format("{:.3g}", f.horizon) : fmt::format("> {:.3g}", f.times.back() - f.times.front()),
+                           "predictability horizon", fmt::format("until the spread passes {:g} of the data's sd", kHorizon)});
   summary.parts.push_back(std::move(tiles));
   page.sections.push_back(std::move(summary));
 
   Section shown{"forecasts", "Forecast"};
-  shown.parts.push_back(forecast_panels(f, truth, marks));
+  shown.parts.push_back(forecast_panels(f, truth, content, marks));
   if (f.variables.size() >= 2) shown.parts.push_back(forecast_attractor(f, truth));
   shown.parts.push_back(growth_figure(model, f, content, marks));
   page.sections.push_back(std::move(shown));

@@ -96,7 +96,7 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   solver.rtol = o.rtol;
   solver.atol = o.atol;
   solver.bound = o.bound;
-  solver.max_steps = 10'000'000;
+  solver.max_steps = o.max_steps;
   if (o.map) {
     solver.method = Method::iterate;
     solver.fixed_step = 1;
@@ -174,6 +174,18 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
     result.standard_error[j] = errors[order[static_cast<std::size_t>(j)]];
   }
   return result;
+}
+
+std::optional<double> largest_exponent(const Model& model) {
+  if (model.kind == ModelKind::map || model.inputs.size() > 0 || model.dimension() > 10) return std::nullopt;
+  const auto posterior = make_posterior(model);
+  const VectorField field = posterior->mean_field();
+  if (!field.polynomial()) return std::nullopt;
+  const Vector start = model.scaling.to_model(model.last_state);
+  const double unit = model.scaling.time, quick = time_scale(field, start, model.step / unit);
+  const LyapunovSpectrum s = lyapunov_spectrum(field, start, {.until = 1600 * quick, .transient = 200 * quick, .interval = 2 * quick, .rtol = 1e-6, .atol = 1e-8, .max_steps = 2000});
+  if (s.status != SolveStatus::finished || !(s.exponents[0] > 3 * s.standard_error[0])) return std::nullopt;
+  return s.exponents[0] / unit;
 }
 
 double kaplan_yorke(const Vector& exponents) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "odecast/core/observer.hpp"
+#include "odecast/posterior/model.hpp"
 #include "odecast/solver/solve.hpp"
 
 namespace odecast {
@@ -13,6 +15,7 @@ struct LyapunovOptions {
   double interval = 0.5;   ///< between factorisations
   double rtol = 1e-8, atol = 1e-10;
   double bound = 1e8;      ///< leaving |u_i| <= bound is a blow-up
+  long max_steps = 10'000'000;  ///< of an interval; more are a blow-up
   /// f is a map: V <- J(u) V at every iteration, times are iterations, and `divergence` is the mean of log |det J|.
   bool map = false;
 };
@@ -35,6 +38,11 @@ struct LyapunovSpectrum {
 LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start,
                                    const LyapunovOptions& options,
                                    const Observer& observer = ignore_progress);
+
+/// The largest exponent of a model's mean field from a run of 1600 times the time that its motion takes for a radian, per unit of the user's time: for
+/// pictures, to about 3 %. Nothing where it is not positive by three standard errors, and for maps, driven models and fields that are not
+/// polynomials of up to ten variables, where it is not quick.
+std::optional<double> largest_exponent(const Model& model);
 
 /// The dimension of Kaplan and Yorke (1979), j + Σ_{i <= j} λ_i / |λ_{j+1}| with j the most exponents, the largest first, whose sum is
 /// not negative.

@@ -56,6 +56,17 @@ double block_time(const Dataset& data, int blocks) {
   return shortest;
 }
 
+/// Throws what fit() says of options out of range: it looks at them before it begins, and is stopped there.
+void check(const Dataset& data, const FitOptions& options) {
+  struct Begun {};
+  try {
+    fit(data, options, [](std::string_view, double) { throw Begun{}; });
+  } catch (const Begun&) {
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data) throw;
+  }
+}
+
 Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOptions& options, const Observer& observer) {
   Values values;
   std::optional<Evaluation> e;
@@ -106,6 +117,7 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
 
   std::vector<Split> splits;
   for (int b = 0; b < options.blocks; ++b) splits.push_back(hold_out(data, b, options.blocks));
+  for (const Candidate& c : candidates) check(splits[0].train, c.options);
   std::vector<Unit> units;
   for (const Candidate& c : candidates)
     for (int b = 0; b < options.blocks; ++b)
@@ -142,13 +154,14 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       variance += std::pow(n * v.numbers.at("coverage_se"), 2);
       for (Eigen::Index i = 0; i < row.crps.size(); ++i) row.crps[i] += n * v.curves.at("crps")[static_cast<std::size_t>(i)];
       row.failed += static_cast<int>(v.numbers.at("failed"));
-      result.climatology = v.numbers.at("climatology");
+      row.climatology += n * v.numbers.at("climatology");
     }
     if (row.fitted) {
       places = starts;
       row.energy = mean_of(energies[c], places, result.horizon);
       row.coverage = {row.coverage.value / weight, std::sqrt(variance) / weight};
       row.crps /= weight;
+      row.climatology /= weight;
     }
     result.rows.push_back(row);
   }
@@ -160,6 +173,7 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
     throw_data({data.source, "no candidate that learns from every part of it", "at least one", "Try other settings, or more data."});
   const auto& best = energies[result.rows[0].candidate];
   result.starts = static_cast<int>(best.size());
+  result.climatology = result.rows[0].climatology;
   for (TuneRow& row : result.rows) {
     if (!row.fitted) continue;
     std::vector<double> difference = energies[row.candidate];

@@ -37,13 +37,14 @@ struct TuneRow {
   Mean behind;    ///< its energy score less the best's, from the same starts
   Mean coverage;  ///< of the band for an observation
   Vector crps;    ///< per variable
+  double climatology = 0;  ///< its energy score from the same starts
   bool fitted = true;  ///< to every part; else there are no scores
   int failed = 0;      ///< starts without a forecast
 };
 
 struct Tuning {
   std::vector<TuneRow> rows;  ///< best first
-  double climatology = 0;     ///< its energy score
+  double climatology = 0;     ///< its energy score from the starts of the best
   double horizon = 0;
   int starts = 0;
   Vector noise;

@@ -124,6 +124,38 @@ TEST_F(CommandsTest, ExponentsFollowTheUnitOfTime) {
   EXPECT_NEAR(first[0], first[1], 5 * std::sqrt(2) * 0.01);
 }
 
+TEST_F(CommandsTest, ForecastsSayHowFarTheyCanBeUsed) {
+  run_well({"simulate", "SprottB", "--until", "30", "--step", "0.05", "--noise", "0.05", "-o", "one.csv"});
+  Json sd;
+  for (const char* posterior : {"regression", "trajectory"}) {
+    run_well({"fit", "one.csv", "--posterior", posterior, "-o", "model.json"});
+    const Json found = Json::parse(read("model.json"))["sd"];
+    for (std::size_t i = 0; i < 3 && !sd.is_null(); ++i) EXPECT_NEAR(found[i].get<double>(), sd[i].get<double>(), 1e-9);
+    sd = found;
+  }
+  const std::vector<std::string> words = {"forecast", "model.json", "--until", "130", "--draws", "50", "--report", "page.html", "-o", "f.csv"};
+  EXPECT_TRUE(contains(run_well(words).out, "Predictability horizon"));
+  const std::string page = read("page.html");
+  for (const char* word : {"predictability horizon", "from a short run of the learnt equations", "expected growth"})
+    EXPECT_TRUE(contains(page, word)) << word;
+  const double horizon = json_of(words)["horizon"];
+  EXPECT_GT(horizon, 1);
+  // At the times of the file: the first with a spread beyond 0.4 of the data's.
+  const auto rows = csv_rows(read("f.csv"));
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::find(rows[0].begin(), rows[0].end(), name) - rows[0].begin());
+  };
+  for (std::size_t k = 1; k < rows.size(); ++k) {
+    double square = 0;
+    const std::vector<std::string> names = {"x_sd", "y_sd", "z_sd"};
+    for (std::size_t i = 0; i < 3; ++i) square += std::pow(std::stod(rows[k][column(names[i])]) / sd[i].get<double>(), 2) / 3;
+    if (std::sqrt(square) <= 0.4) continue;
+    EXPECT_NEAR(std::stod(rows[k][0]) - std::stod(rows[1][0]), horizon, 1e-9);
+    break;
+  }
+  EXPECT_TRUE(json_of({"forecast", "model.json", "--until", "30.5", "-o", "f.csv"})["horizon"].is_null());
+}
+
 TEST_F(CommandsTest, ExponentsOfDrawsHaveTwoErrors) {
   run_well({"simulate", "SprottB", "--until", "30", "--step", "0.05", "--noise", "0.01", "-o", "one.csv"});
   run_well({"fit", "one.csv", "-o", "model.json"});

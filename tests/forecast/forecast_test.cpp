@@ -572,5 +572,26 @@ TEST(ForecastTest, SamplesThatBlowUpAreShortOrLeftOut) {
   EXPECT_THROW(forecast(model, o, ignore_progress), Error);
 }
 
+// du/dt = u from N(0, 0.1²): the spread is 0.1 eᵗ and passes 0.4 of the data's sd 1 at ln 4. The sd of 1000 draws has a relative
+// error of 1 / √2000, and so has eᵗ.
+TEST(HorizonTest, IsWhereTheSpreadPassesAShareOfTheDatasSd) {
+  Model model = decaying_model(1, 0);
+  model.network.layers[1].weights *= -1;
+  model.sd = Vector::Ones(1);
+  model.size = Vector::Constant(1, 50);  // far from 0 it says nothing of what the data vary by
+  ForecastOptions o;
+  o.init = Vector::Zero(1);
+  o.init_sd = Vector::Constant(1, 0.1);
+  for (int k = 1; k <= 300; ++k) o.times.push_back(0.01 * k);
+  EXPECT_NEAR(forecast(model, o, ignore_progress).horizon, std::log(4), 0.01 + 5 / std::sqrt(2000.0));
+  o.init_sd = Vector::Constant(1, 0.5);
+  EXPECT_EQ(forecast(model, o, ignore_progress).horizon, 0);
+  model.sd[0] = 100;
+  EXPECT_TRUE(std::isinf(forecast(model, o, ignore_progress).horizon));
+  model.sd = {};
+  o.init_sd = Vector::Constant(1, 5);
+  EXPECT_NEAR(forecast(model, o, ignore_progress).horizon, std::log(4), 0.01 + 5 / std::sqrt(2000.0)) << "the size stands in";
+}
+
 }  // namespace
 }  // namespace odecast

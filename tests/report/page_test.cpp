@@ -213,6 +213,13 @@ TEST(ResultsTest, AForecastPageHasEveryPartThatItsContentAllows) {
   EXPECT_NE(html.find("1 Lyapunov time"), html.npos);
   EXPECT_NE(html.find("expected growth"), html.npos);
   EXPECT_NE(html.find("100.0 %"), html.npos);  // the truth is the mean
+  // The horizon is marked where the forecast has one.
+  EXPECT_NE(html.find("predictability horizon"), html.npos);
+  Forecast ending = f;
+  ending.horizon = 1;
+  const std::string marked = render_page(forecast_page(model, ending, {}));
+  EXPECT_NE(marked.find("Dotted rules mark the predictability horizon"), marked.npos);
+  EXPECT_EQ(marked.find("Lyapunov time"), marked.npos) << "what decays has none";
   // One variable has no attractor.
   const Model one = decaying_model(1, 0.2);
   EXPECT_EQ(

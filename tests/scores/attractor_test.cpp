@@ -1,4 +1,5 @@
 #include "odecast/scores/attractor.hpp"
+#include "odecast/scores/lyapunov.hpp"
 
 #include <gtest/gtest.h>
 
@@ -165,6 +166,16 @@ TEST_F(LearntTest, TheRightEquationsAreAsNearAsTheHalvesOfTheData) {
   const auto again = compare_attractors(model, data, two, ignore_progress);
   EXPECT_EQ(again.model.divergence, c.model.divergence);
   EXPECT_EQ(again.draws_sd.spectrum, c.draws_sd.spectrum);
+}
+
+// For pictures: 1600 radians at 3 % and the error of the fit.
+TEST_F(LearntTest, LargestExponentOfTheLearntEquations) {
+  const auto found = largest_exponent(learn());
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(*found, *system.lyapunov, 0.1 * *system.lyapunov);
+  Model still = learn();
+  for (CoefficientSet& set : still.polynomial->sets) set.theta *= -1;
+  EXPECT_FALSE(largest_exponent(still)) << "time runs backwards: the orbit leaves";
 }
 
 // The best set alone, its coefficients changed.

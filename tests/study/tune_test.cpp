@@ -8,9 +8,11 @@
 #include <filesystem>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
 #include "odecast/core/times.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/study/compare.hpp"
+#include "odecast/study/work.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast {
@@ -101,6 +103,31 @@ TEST_F(TuneTest, WorkIsFoundForItsOwnSettingsOnly) {
   Dataset driven = data;
   driven.inputs = {"F"};
   EXPECT_THROW(tune(driven, {low, high}, folder, quick, ignore_progress), Error);
+}
+
+TEST_F(TuneTest, ClimatologyIsJudgedFromAllStarts) {
+  const Tuning found = tune(data, {dropout(0.1)}, folder, quick, ignore_progress);
+  double sum = 0, starts = 0, last = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "units")) {
+    if (entry.path().extension() != ".json") continue;
+    const Values v = parse_values(read_file(entry.path()), "");
+    sum += v.numbers.at("starts") * v.numbers.at("climatology");
+    starts += v.numbers.at("starts");
+    if (entry.path().filename().string().starts_with("block3")) last = v.numbers.at("climatology");
+  }
+  EXPECT_EQ(starts, 12);
+  EXPECT_NEAR(found.climatology, sum / starts, 1e-12);
+  EXPECT_GT(std::abs(found.climatology - last), 1e-6) << "blocks differ";
+}
+
+TEST_F(TuneTest, OptionsOutOfRangeAreToldBeforeAnyWork) {
+  Candidate wide = dropout(0.1);
+  wide.options.posterior = PosteriorKind::trajectory;
+  wide.options.degree = 21;
+  for (const Candidate& bad : {dropout(1.5), wide}) {
+    EXPECT_THROW(tune(data, {dropout(0.02), bad}, folder, quick, ignore_progress), Error);
+    EXPECT_FALSE(std::filesystem::exists(folder / "units"));
+  }
 }
 
 TEST_F(TuneTest, BlocksMustBeLongerThanTheHorizon) {
