@@ -214,7 +214,7 @@ std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o,
   for (const Trajectory& t : truth.trajectories)
     for (int i = 0; i + 1 < t.rows(); ++i) {
       const double end = t.times[static_cast<std::size_t>(i)] + o.horizon;
-      if (end > t.times.back() * (1 + 1e-12) || (truth.certified_until && end > *truth.certified_until)) break;
+      if (end > t.times.back() * (1 + 1e-12)) break;
       if (rows_at(leads, t.times, i).empty())
         ++gaps;
       else
@@ -485,7 +485,12 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   EvaluateOptions o = given;
   if (o.horizon == 0)
     for (const Trajectory& t : truth.trajectories)
-      o.horizon = std::max(o.horizon, (std::min(t.times.back(), truth.certified_until.value_or(t.times.back())) - t.times.front()) / 4);
+      o.horizon = std::max(o.horizon, std::min((t.times.back() - t.times.front()) / 4, truth.certified_until.value_or(t.times.back())));
+  // A forecast starts in a row, whatever led there: what counts is how long rows follow each other as a solution does, which for a run from
+  // t = 0 is until it is certified.
+  if (truth.certified_until && o.horizon > *truth.certified_until)
+    throw_data({truth.source, fmt::format("a solution that is certified over {:g} time units and a horizon of {:g}", *truth.certified_until, o.horizon),
+                "a horizon of no more", "Give a smaller --horizon: beyond it rows depend on round-off."});
   if (truth.variables != model.variables)
     throw_data({truth.source, fmt::format("{} variables", truth.variables.size()),
                 "the variables of the model, in their order", "Choose them with --variables."});

@@ -12,7 +12,7 @@ namespace odecast {
 
 struct EvaluateOptions {
   int starts = 100;     ///< rows of the truth to forecast from, evenly spaced among those with a horizon after them
-  double horizon = 0;   ///< in the user's time; 0: a quarter of the longest trajectory, as far as it is certified
+  double horizon = 0;   ///< in the user's time; 0: a quarter of the longest trajectory, at most as long as a solution from t = 0 is certified
   /// Times after the start that are scored, at most. They are multiples of the rows' usual spacing, or of a longer time where rows are
   /// uneven; each start is judged at the row nearest to each, and left out where that is more than half a unit away.
   int leads = 50;

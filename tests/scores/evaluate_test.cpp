@@ -446,5 +446,26 @@ TEST(EvaluateTest, CoarseRowsAreNotTakenForNoise) {
     }
 }
 
+TEST(EvaluateTest, RowsBeyondTheCertifiedTimeAreStartsOfTheirOwn) {
+  // As a split leaves them: a simulated run is certified from its start on, and the late rows begin after that.
+  Dataset late = run(find_system("Lorenz"), Eigen::Vector3d(-8, 7, 27), 60, 0.01);
+  ASSERT_LT(*late.certified_until, 36);
+  Dataset early = late;
+  early.trajectories[0].times.resize(1000);
+  early.trajectories[0].states = Matrix(late.trajectories[0].states.topRows(1000));
+  FitOptions options;
+  options.posterior = PosteriorKind::regression;
+  options.derivative.method = DerivativeMethod::weak;
+  options.select_terms = true;
+  const Model model = fit(early, options, ignore_progress).model;
+  Trajectory& t = late.trajectories[0];
+  t.times.erase(t.times.begin(), t.times.begin() + 3600);
+  t.states = Matrix(t.states.bottomRows(t.states.rows() - 3600));
+  const Evaluation e = evaluate(model, late, {.starts = 40, .horizon = 5, .leads = 10, .forecast = {.draws = 10}}, ignore_progress);
+  EXPECT_EQ(e.starts, 40);
+  EXPECT_LT(e.error.back(), 1e-3) << "the rows do not follow each other as a solution does";
+  EXPECT_THROW(evaluate(model, late, {.starts = 40, .horizon = 1.01 * *late.certified_until}, ignore_progress), Error);
+}
+
 }  // namespace
 }  // namespace odecast
