@@ -332,7 +332,7 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   }
   std::vector<Mark> marks;
   if (content.lyapunov) marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
-  if (std::isfinite(f.horizon)) marks.push_back({f.times.front() + f.horizon, "predictability horizon"});
+  if (std::isfinite(f.horizon)) marks.insert(marks.begin(), {f.times.front() + f.horizon, "predictability horizon"});
 
   Page page;
   page.title = content.title.empty() ? "Forecast of " + joined(f.variables) : content.title;

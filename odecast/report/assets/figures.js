@@ -144,7 +144,7 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
     c.textAlign = 'center';
     c.setLineDash([2 * ratio, 3 * ratio]);
     c.lineWidth = ratio;
-    let free = -Infinity;
+    const taken = [];  // by captions of the marks before, which come first
     for (const mark of panel.marks || []) {
       if (mark.x < u.scales.x.min || mark.x > u.scales.x.max) continue;
       const px = Math.round(u.valToPos(mark.x, 'x', true));
@@ -154,9 +154,9 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
       c.stroke();
       const half = c.measureText(mark.label).width / 2;
       const middle = Math.min(Math.max(px, u.bbox.left + half), u.bbox.left + u.bbox.width - half);
-      if (middle - half < free + 8 * ratio) continue;
+      if (taken.some((other) => Math.abs(other.middle - middle) < other.half + half + 8 * ratio)) continue;
       c.fillText(mark.label, middle, u.bbox.top - 5 * ratio);
-      free = middle + half;
+      taken.push({ middle, half });
     }
     c.restore();
   };
