@@ -102,6 +102,7 @@ TEST_F(TuneTest, WorkIsFoundForItsOwnSettingsOnly) {
   EXPECT_THROW(tune(data, {low, high}, folder, other, ignore_progress), Error);
   Dataset driven = data;
   driven.inputs = {"F"};
+  for (Trajectory& t : driven.trajectories) t.inputs = Matrix::Zero(t.rows(), 1);
   EXPECT_THROW(tune(driven, {low, high}, folder, quick, ignore_progress), Error);
 }
 
