@@ -522,8 +522,7 @@ double TermSearch::covariance_factor(const FittedPath& path) const {
   return squares * weights / (inside * inside);
 }
 
-TermSearch::Lagged TermSearch::lagged_products(const FittedPath& path, int variable, int group, int lags) const {
-  const auto u = shooting_.path(path.support, path.theta, path.starts);
+TermSearch::Lagged TermSearch::lagged_products(const std::vector<Matrix>& u, const Vector& noise, int variable, int group, int lags) const {
   Lagged l{std::vector<double>(index(lags) + 1, 0), std::vector<double>(index(lags) + 1, 0)};
   for (std::size_t r = 0; r < u.size(); ++r) {
     const ObservedRun& run = shooting_.runs()[r];
@@ -531,7 +530,7 @@ TermSearch::Lagged TermSearch::lagged_products(const FittedPath& path, int varia
     for (long k = 0; k < u[r].rows(); ++k) {
       if (k % group == 0) z.push_back(0), observed.push_back(0);
       const double w = run.weights(k, variable);
-      if (w > 0) z.back() += std::sqrt(w) * (run.values(k, variable) - u[r](k, variable)) / path.noise[variable], observed.back() += 1;
+      if (w > 0) z.back() += std::sqrt(w) * (run.values(k, variable) - u[r](k, variable)) / noise[variable], observed.back() += 1;
     }
     for (std::size_t k = 0; k < z.size(); ++k) z[k] /= std::sqrt(std::max(1.0, observed[k]));
     for (std::size_t lag = 0; lag < l.pairs.size(); ++lag)
@@ -542,9 +541,10 @@ TermSearch::Lagged TermSearch::lagged_products(const FittedPath& path, int varia
 }
 
 double TermSearch::autocorrelation(const FittedPath& path) const {
+  const auto u = shooting_.path(path.support, path.theta, path.starts);
   double neighbours = 0, squares = 0;
   for (int i = 0; i < dimension(); ++i) {
-    const Lagged l = lagged_products(path, i, 1, 1);
+    const Lagged l = lagged_products(u, path.noise, i, 1, 1);
     neighbours += l.products[1];
     squares += l.products[0];
   }
@@ -552,12 +552,13 @@ double TermSearch::autocorrelation(const FittedPath& path) const {
 }
 
 double TermSearch::persistence(const FittedPath& path) const {
+  const auto u = shooting_.path(path.support, path.theta, path.starts);
   const int group = (shooting_.per_segment() + kGroups - 1) / kGroups,
             lags = (2 * shooting_.per_segment() + group - 1) / group;
   double statistic = 0, expected = 0, variance = 0;
   for (int i = 0; i < dimension(); ++i) {
     if (active_[i] == 0 || path.noise[i] < kDigits) continue;
-    const Lagged l = lagged_products(path, i, group, lags);
+    const Lagged l = lagged_products(u, path.noise, i, group, lags);
     const double size = l.products[0] / l.pairs[0];
     for (std::size_t j = 1; j < l.pairs.size(); ++j) {
       if (l.pairs[j] == 0) continue;

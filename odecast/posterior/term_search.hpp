@@ -78,12 +78,12 @@ class TermSearch {
   LoosePath loosen(const Support& candidates, bool all);
 
  private:
-  /// Σ z_k z_{k-j} and the number of pairs at lags j = 0 … of a variable's residuals over the noise, where z_k is the sum over a group of
+  /// Σ z_k z_{k-j} and the number of pairs at lags j = 0 … of a variable's residuals from the path u over the noise, where z_k is the sum over a group of
   /// neighbouring rows over the root of its size: of unit variance if they are white.
   struct Lagged {
     std::vector<double> products, pairs;
   };
-  Lagged lagged_products(const FittedPath& path, int variable, int group, int lags) const;
+  Lagged lagged_products(const std::vector<Matrix>& u, const Vector& noise, int variable, int group, int lags) const;
   /// The quadratic model over all candidates at a path.
   struct Linearised {
     QuadraticModel model;
