@@ -47,7 +47,7 @@ int run(const Arguments& a) {
   }();
   const bool bounded = c.status == SolveStatus::finished;
   if (a.json()) {
-    fmt::print("{}\n", Json{{"status", status_name(c.status)},
+    put("{}\n", Json{{"status", status_name(c.status)},
                             {"rows", c.rows},
                             {"spectrum_rows", c.spectrum_rows},
                             {"smoothing", c.smoothing},

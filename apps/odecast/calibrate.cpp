@@ -11,9 +11,11 @@ namespace odecast::cli {
 namespace {
 
 int run_calibrate(const Arguments& a) {
-  Model model = load_model(a.positional(0));
   const std::string output = a.given("--output") ? a.text("--output") : a.positional(0);
-  if (a.given("--output")) check_output(output, {a.positional(0), a.positional(1)});
+  std::vector<std::filesystem::path> inputs = {a.positional(1)};
+  if (a.given("--output")) inputs.push_back(a.positional(0));
+  check_output(output, inputs);
+  Model model = load_model(a.positional(0));
   const Dataset truth = read_truth(a, model, a.positional(1));
   EvaluateOptions options = evaluate_options(a, model);
   options.forecast.calibrated = false;
@@ -25,7 +27,7 @@ int run_calibrate(const Arguments& a) {
   Json result = calibration_json(all, *model.calibration);
   if (a.json()) {
     result["output"] = output;
-    fmt::print("{}\n", result.dump(2));
+    put("{}\n", result.dump(2));
     return kDone;
   }
   say(a, fmt::format("{} starts, {} lead times to t+{:g}: the {:g} % band of the draws holds {:.3f} ± {:.3f}.", all.starts,

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "apps/odecast/arguments.hpp"
 #include "odecast/core/observer.hpp"
@@ -138,6 +142,14 @@ void warn_of(const Arguments& arguments, const Model& model);
 /// On standard error, always: why the exit code is not 0.
 void complain(const std::string& text);
 
-void install_signal_handlers();
+/// On standard error as it is. What cannot be written there is lost, and nothing else is.
+void print_error(const std::string& text);
+/// On standard output; throws Error (file) where that fails.
+void print_text(std::string_view text);
+template <class... T>
+void put(fmt::format_string<T...> format, T&&... arguments) {
+  print_text(fmt::format(format, std::forward<T>(arguments)...));
+}
+void flush_output();
 
 }  // namespace odecast::cli

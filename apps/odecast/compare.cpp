@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
+#include "apps/odecast/ending.hpp"
 #include "odecast/core/files.hpp"
 
 namespace odecast::cli {
@@ -24,15 +25,16 @@ int run(const Arguments& a) {
   o.seed = a.seed();
   o.threads = a.threads();
   const std::filesystem::path folder = a.text("--output");
+  say_when_interrupted(kept_units(folder));
+  FolderClaim claim;
   const Comparison result = [&] {
     const Observer observer = progress(a);
-    return compare(folder, o, observer);
+    return compare(folder, o, observer, &claim);
   }();
   const std::string table = comparison_markdown(result, o);
-  write_file(folder / "cells.csv", comparison_csv(result));
-  write_file(folder / "table.md", table);
+  write_files({{folder / "cells.csv", comparison_csv(result)}, {folder / "table.md", table}});
   if (a.json())
-    fmt::print("{}\n", Json{{"folder", folder.string()}, {"cells", result.cells.size()},
+    put("{}\n", Json{{"folder", folder.string()}, {"cells", result.cells.size()},
                             {"units", result.units}, {"units_found", result.found}}
                            .dump(2));
   else

@@ -29,13 +29,13 @@ int run_equations(const Arguments& a) {
   warn_of(a, model);
   const std::string format = a.json() ? "json" : a.text("--format");
   if (format == "json") {
-    fmt::print("{}\n", equations_json(model).dump(2));
+    put("{}\n", equations_json(model).dump(2));
     return kDone;
   }
   const EquationFormat kind = format == "latex" ? EquationFormat::latex
                               : format == "c"   ? EquationFormat::c
                                                 : EquationFormat::text;
-  fmt::print("{}", format_equations(model, kind, a.given("--all") ? 0 : 0.01,
+  put("{}", format_equations(model, kind, a.given("--all") ? 0 : 0.01,
                                      a.text("--centre") == "median" ? Centre::median : Centre::mean));
   return kDone;
 }

@@ -37,7 +37,7 @@ int run_evaluate(const Arguments& a) {
   }();
   warn_of(a, truth, e);
   if (a.json()) {
-    fmt::print("{}\n", evaluation_json(e, options).dump(2));
+    put("{}\n", evaluation_json(e, options).dump(2));
     return kDone;
   }
   say(a, evaluation_text(e, options));

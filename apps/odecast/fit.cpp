@@ -105,10 +105,11 @@ FitOptions fit_options(const Arguments& a) {
   o.rescale = a.given("--rescale");
   o.scale = a.text("--scale") == "none" ? ScaleKind::none : ScaleKind::standard;
   for (const double units : a.numbers("--layers")) {
-    if (units != static_cast<int>(units))
+    const long whole = checked_size(units, 1'000'000, "option --layers", "For example --layers 32,32.");
+    if (units != static_cast<double>(whole))
       throw_usage({"option --layers", fmt::format("{}", units), "whole numbers",
                    "For example --layers 32,32."});
-    o.layers.push_back(static_cast<int>(units));
+    o.layers.push_back(static_cast<int>(whole));
   }
   o.activation = *activation_from_name(a.text("--activation"));
   // Rows with a posterior of their own are integrals unless told otherwise: their errors are known.
@@ -135,6 +136,10 @@ FitOptions fit_options(const Arguments& a) {
   o.training.mask_per_batch = a.text("--mask-per") == "batch";
   o.seed = a.seed();
   o.threads = a.threads();
+  if (a.given("--budget")) {
+    o.budget = a.number("--budget");
+    require_option(*o.budget > 0, "option --budget", a.text("--budget"), "seconds > 0", "Leave it out for the default bound on work.");
+  }
   const bool general = a.given("--layers");
   needs(a, {"--activation"}, general, "--layers");
   needs(a, {"--hidden", "--starts"}, !general, "no --layers");
@@ -246,11 +251,17 @@ int run_fit(const Arguments& a) {
   const bool good = summary.usable;
   if (judged.blown_up > 0.05)
     warn(a, fmt::format("{:.0f} % of the trajectories that calibrate blow up, and bands are of the others", 100 * judged.blown_up));
-  if (good) save_model(result.model, output);
   const bool with_page = good && a.given("--report");
-  if (with_page) {
-    if (!data) data = read_observations(inputs, fit_columns(a));
-    write_file(report, render_page(fit_page(*data, result, options, {a.text("--title"), origin(a)})));
+  if (good) {
+    const std::string text = checked_model_text(result.model);
+    std::vector<FileText> files = {{output, text}};
+    std::string page;
+    if (with_page) {
+      if (!data) data = read_observations(inputs, fit_columns(a));
+      page = render_page(fit_page(*data, result, options, {a.text("--title"), origin(a)}));
+      files.push_back({report, page});
+    }
+    write_files(files);
   }
 
   const auto& record = result.model.training;
@@ -258,7 +269,7 @@ int run_fit(const Arguments& a) {
     Json j = fit_json(result);
     if (good) j["output"] = output;
     if (with_page) j["report"] = report;
-    fmt::print("{}\n", j.dump(2));
+    put("{}\n", j.dump(2));
   } else if (good) {
     const std::string by = result.model.polynomial         ? record.trainer
                            : !result.model.members.empty() ? "ensemble, trainer " + record.trainer
@@ -353,6 +364,7 @@ Command fit_command() {
   }
   options.push_back(seed_option());
   options.push_back(threads_option());
+  options.push_back({"--budget", "SECONDS", "end after that time with what was found, exit code 1 (default:\nafter an amount of work, about ten seconds' for most data,\nthat is the same on every machine)", ""});
   options.push_back({"--calibrate", "", "hold the last rows out and calibrate the bands there", ""});
   options.push_back({"--holdout", "F", "the share of each trajectory that is held out for it", "0.2"});
   options.push_back(report_option());

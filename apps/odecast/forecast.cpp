@@ -188,7 +188,7 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   const bool usable = one.times.size() > 1;
   if (usable) write_observations(output, {model.variables, {{"", one.times, one.states}}});
   if (a.json())
-    fmt::print("{}\n", Json{{"status", status_name(one.status)},
+    put("{}\n", Json{{"status", status_name(one.status)},
                             {"field", a.text("--field")},
                             {"rows", one.times.size()},
                             {"reached", one.reached},
@@ -238,8 +238,12 @@ int run_forecast(const Arguments& a) {
   // Truth that does not match is found before anything is written.
   const bool with_page = usable && a.given("--report");
   const std::string page = with_page ? render_page(forecast_page(model, f, content)) : "";
-  if (usable) write_file(output, format_forecast(f));
-  if (with_page) write_file(report, page);
+  if (usable) {
+    const std::string text = format_forecast(f);
+    std::vector<FileText> files = {{output, text}};
+    if (with_page) files.push_back({report, page});
+    write_files(files);
+  }
 
   const bool complete = f.status == ForecastStatus::complete;
   const bool enumerated = options.masks == MaskSource::enumerated;
@@ -251,7 +255,7 @@ int run_forecast(const Arguments& a) {
     j["forced"] = model.trajectory && model.trajectory->forcing.present();
     if (usable) j["output"] = output;
     if (with_page) j["report"] = report;
-    fmt::print("{}\n", j.dump(2));
+    put("{}\n", j.dump(2));
   } else if (usable) {
     say(a, fmt::format("Forecast from t = {:.6g} to {:.6g} in {:.3f} s, written to {}",
                        f.times.front(), f.times.back(), f.seconds, output));

@@ -101,27 +101,27 @@ int run(const Arguments& a) {
     }
     j["columns"] = described;
     j["fit"] = steps;
-    fmt::print("{}\n", j.dump(2));
+    put("{}\n", j.dump(2));
     return kDone;
   }
-  fmt::print("{}: {}\n", source.name, table.format == "csv" ? in_words(table.dialect) : table.format);
-  fmt::print("{} row{} in {} trajector{}{}, {} from {:.6g} to {:.6g}\n", d.rows, d.rows == 1 ? "" : "s",
+  put("{}: {}\n", source.name, table.format == "csv" ? in_words(table.dialect) : table.format);
+  put("{} row{} in {} trajector{}{}, {} from {:.6g} to {:.6g}\n", d.rows, d.rows == 1 ? "" : "s",
              trajectories, trajectories == 1 ? "y" : "ies",
              trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest), table.time_name,
              d.first_time, d.last_time);
   if (table.dropped > 0)
-    fmt::print("{} row{} with a missing cell left out\n", table.dropped, table.dropped == 1 ? "" : "s");
-  fmt::print("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n", sampling_text(d), "", "smallest",
+    put("{} row{} with a missing cell left out\n", table.dropped, table.dropped == 1 ? "" : "s");
+  put("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n", sampling_text(d), "", "smallest",
              "largest", "mean", "sd", "noise sd");
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto k = static_cast<Eigen::Index>(i);
-    fmt::print("{:<16} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g} {:>12}{}\n", columns[i], d.smallest[k],
+    put("{:<16} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g} {:>12}{}\n", columns[i], d.smallest[k],
                d.largest[k], d.mean[k], d.sd[k],
                std::isfinite(d.noise[k]) ? fmt::format("{:.3g}", d.noise[k]) : "unknown",
                (i < source.variables.size() ? "" : "  input") +
                    (d.missing[i] > 0 ? fmt::format("  {} missing ({:.1f} %)", d.missing[i], 100.0 * static_cast<double>(d.missing[i]) / static_cast<double>(d.rows)) : ""));
   }
-  fmt::print("\n{}\n", fmt::join(steps, "\n"));
+  put("\n{}\n", fmt::join(steps, "\n"));
   return kDone;
 }
 

@@ -127,18 +127,18 @@ int run(const Arguments& a) {
     if (system && system->lyapunov) json["catalogue"] = *system->lyapunov;
   }
   if (a.json()) {
-    fmt::print("{}\n", json.dump(2));
+    put("{}\n", json.dump(2));
   } else if (s.status == SolveStatus::finished && !a.quiet()) {
-    fmt::print("exponents of {}{}, over {:.6g} time units\n", name, is_model ? " (mean field)" : "", s.time);
+    put("exponents of {}{}, over {:.6g} time units\n", name, is_model ? " (mean field)" : "", s.time);
     for (Eigen::Index i = 0; i < dimension; ++i) {
       const auto [mean, error] = rounded_coefficient(s.exponents[i], s.standard_error[i]);
-      fmt::print("  {}{} ± {}\n", s.exponents[i] < 0 ? "" : "+", mean, error);
+      put("  {}{} ± {}\n", s.exponents[i] < 0 ? "" : "+", mean, error);
     }
-    fmt::print("sum {:+.6g}, mean divergence {:+.6g}\n", s.exponents.sum(), s.divergence);
+    put("sum {:+.6g}, mean divergence {:+.6g}\n", s.exponents.sum(), s.divergence);
     if (s.exponents[0] > 2 * s.standard_error[0])
-      fmt::print("dimension of Kaplan and Yorke {:.4g}\none Lyapunov time is {:.3g}: errors grow e-fold in it\n", kaplan_yorke(s.exponents), 1 / s.exponents[0]);
-    if (json.contains("catalogue")) fmt::print("the catalogue has {:+.4f} for the largest\n", *system->lyapunov);
-    fmt::print("{}", draws);
+      put("dimension of Kaplan and Yorke {:.4g}\none Lyapunov time is {:.3g}: errors grow e-fold in it\n", kaplan_yorke(s.exponents), 1 / s.exponents[0]);
+    if (json.contains("catalogue")) put("the catalogue has {:+.4f} for the largest\n", *system->lyapunov);
+    put("{}", draws);
   }
   if (s.status == SolveStatus::finished) return kDone;
   complain(fmt::format("the orbit does not stay bounded ({}): no exponents. Choose another --init or model.",

@@ -2,13 +2,12 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <system_error>
 
 #include "apps/odecast/commands.hpp"
+#include "apps/odecast/ending.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/isa.hpp"
 
@@ -39,11 +38,15 @@ std::string overview(const std::vector<Command>& commands) {
 int run(const std::vector<std::string>& words) {
   const auto commands = all_commands();
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    fmt::print(words.empty() ? stderr : stdout, "{}", overview(commands));
-    return words.empty() ? kUsage : kDone;
+    if (words.empty()) {
+      print_error(overview(commands));
+      return kUsage;
+    }
+    print_text(overview(commands));
+    return kDone;
   }
   if (words[0] == "--version") {
-    fmt::print("odecast {}\n", ODECAST_VERSION);
+    put("odecast {}\n", ODECAST_VERSION);
     return kDone;
   }
   const auto command = std::find_if(commands.begin(), commands.end(),
@@ -60,7 +63,7 @@ int run(const std::vector<std::string>& words) {
   for (const auto& word : rest) {
     if (word == "--") break;
     if (word == "--help" || word == "-h") {
-      fmt::print("{}", help_text(*command));
+      put("{}", help_text(*command));
       return kDone;
     }
   }
@@ -74,34 +77,31 @@ int run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   using namespace odecast;
   using namespace odecast::cli;
-  install_signal_handlers();
+  install_endings();
   // Keep freed memory: by default every large buffer is mapped, faulted in page by page, and unmapped.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 16 << 20);
   try {
     const int code = run({argv + 1, argv + argc});
-    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
+    flush_output();
     return code;
   } catch (const Error& e) {
-    fmt::print(stderr, "odecast: {}\n", e.what());
+    complain(e.what());
     switch (e.kind()) {
       case ErrorKind::usage: return kUsage;
       case ErrorKind::data: return kBadData;
       case ErrorKind::file: return kFileFailure;
     }
   } catch (const Interrupted& e) {
-    fmt::print(stderr, "odecast: interrupted; nothing was written\n");
+    complain(interruption_text());
     return 128 + e.signal();
-  } catch (const std::system_error& e) {  // what fmt throws when printing fails
-    fmt::print(stderr,
-               "odecast: standard output: found {}, expected a place with room. Free space or write "
-               "to another place.\n",
-               e.code().message());
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "odecast: out of memory. Use fewer draws, output times or hidden units.\n");
+  } catch (const std::system_error& e) {
+    complain(std::string("the system: found ") + e.what() + ", expected it to serve. Try again, or with fewer --threads.");
+  } catch (const std::bad_alloc&) {  // of Eigen, which does not ask the handler
+    complain("out of memory. Give it more, or ask for less: fewer rows, draws, output times, terms or hidden units.");
   } catch (const std::exception& e) {
-    fmt::print(stderr, "odecast: {}\n", e.what());
+    complain(e.what());
   }
   return kFileFailure;
 }

@@ -42,13 +42,13 @@ int run(const Arguments& a) {
                                                          {"sd", sd[i]},
                                                          {"lower", mean[i] - c * sd[i]},
                                                          {"upper", mean[i] + c * sd[i]}};
-    fmt::print("{}\n", Json{{model.kind == ModelKind::map ? "next" : "derivative", j},
+    put("{}\n", Json{{model.kind == ModelKind::map ? "next" : "derivative", j},
                             {"level", level}}.dump(2));
     return kDone;
   }
-  fmt::print("{:<12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "sd", "lower", "upper");
+  put("{:<12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "sd", "lower", "upper");
   for (Eigen::Index i = 0; i < mean.size(); ++i)
-    fmt::print("{:<12} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n",
+    put("{:<12} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n",
                model.left_side(model.variables[static_cast<std::size_t>(i)]), mean[i], sd[i],
                mean[i] - c * sd[i], mean[i] + c * sd[i]);
   return kDone;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
+#include "apps/odecast/ending.hpp"
 #include "odecast/study/reproduce.hpp"
 
 namespace odecast::cli {
@@ -15,6 +16,7 @@ int run(const Arguments& a) {
   options.seed = a.seed();
   options.threads = a.threads();
   const std::string folder = a.text("--output");
+  say_when_interrupted(kept_units(folder));
   Reproduction result;
   {
     const Observer observer = progress(a);
@@ -25,7 +27,7 @@ int run(const Arguments& a) {
   std::map<std::string, int> verdicts;
   for (const Claim& c : result.claims) ++verdicts[c.verdict()];
   if (a.json()) {
-    fmt::print("{}\n", Json{{"folder", folder},
+    put("{}\n", Json{{"folder", folder},
                             {"claims", result.claims.size()},
                             {"verdicts", verdicts},
                             {"units", result.units},
@@ -34,13 +36,13 @@ int run(const Arguments& a) {
     return kDone;
   }
   if (a.quiet()) return kDone;
-  for (const Claim& c : result.claims) fmt::print("{:<23} {}\n", c.verdict(), c.claim);
-  fmt::print("\nFiles in {}:\n"
+  for (const Claim& c : result.claims) put("{:<23} {}\n", c.verdict(), c.claim);
+  put("\nFiles in {}:\n"
              "  report.html            the page: figures, claims, what the text leaves out\n"
              "  claims.json claims.csv every claim with statistic, standard error, n and verdict per reading\n"
              "  reproduction.md        the same to read\n"
              "  figures/*.svg          the paper's nine figures in the readings\n"
-             "  units/                 results of the single runs; delete them to compute them again\n",
+             "  units/                 results of the single runs; delete the whole folder to compute them again\n",
              folder);
   return kDone;
 }

@@ -3,23 +3,18 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
+#include "odecast/core/stop.hpp"
 
 namespace odecast::cli {
 namespace {
-
-volatile std::sig_atomic_t received_signal = 0;
-
-extern "C" void on_signal(int signal) {
-  if (received_signal != 0) _exit(128 + signal);  // asked twice: at once
-  received_signal = signal;
-}
 
 /// The bar. It is drawn at most ten times a second, first after a second, and wiped at the end.
 class Bar {
@@ -36,9 +31,8 @@ class Bar {
     const int width = 30, full = static_cast<int>(fraction * width);
     const double elapsed = std::chrono::duration<double>(now - begin_).count();
     const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : 0;
-    fmt::print(stderr, "\r\x1b[K{} [{:=<{}}{:<{}}] {:3.0f} %  {:.0f} s left", what, "", full, "",
-               width - full, 100 * fraction, left);
-    std::fflush(stderr);
+    print_error(fmt::format("\r\x1b[K{} [{:=<{}}{:<{}}] {:3.0f} %  {:.0f} s left", what, "", full, "",
+                            width - full, 100 * fraction, left));
   }
 
  private:
@@ -46,13 +40,12 @@ class Bar {
   bool drawn_ = false;
 };
 
-}  // namespace
-
-void install_signal_handlers() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write error, reported as such
+[[noreturn]] void output_failed() {
+  throw_file({"standard output", errno != 0 ? std::strerror(errno) : "a failure", "a place with room",
+              "Free space or write to another place."});
 }
+
+}  // namespace
 
 std::vector<Option> with_common(std::vector<Option> options) {
   options.push_back({"--json", "", "print one JSON object on standard output, nothing else", ""});
@@ -130,7 +123,7 @@ Observer progress(const Arguments& a) {
   std::shared_ptr<Bar> bar;
   if (!a.quiet() && isatty(STDERR_FILENO)) bar = std::make_shared<Bar>();
   return [bar](std::string_view what, double fraction) {
-    if (received_signal != 0) throw Interrupted(received_signal);
+    throw_if_stopped();
     if (bar) bar->update(what, fraction);
   };
 }
@@ -188,11 +181,11 @@ Vector to_vector(const std::vector<double>& values) {
 }
 
 void say(const Arguments& a, const std::string& text) {
-  if (!a.json() && !a.quiet()) fmt::print("{}\n", text);
+  if (!a.json() && !a.quiet()) put("{}\n", text);
 }
 
 void warn(const Arguments& a, const std::string& text) {
-  if (!a.quiet()) fmt::print(stderr, "odecast: {}\n", text);
+  if (!a.quiet()) complain(text);
 }
 
 void warn_of(const Arguments& a, const Model& model) {
@@ -200,11 +193,31 @@ void warn_of(const Arguments& a, const Model& model) {
   const char* why = status == "misfit"            ? "its equations, or its noise, do not explain the data that they were learnt from"
                     : status == "noise_too_small" ? "its noise was given smaller than the residuals are"
                     : status == "underdetermined" ? "it has too many unknowns for its data"
+                    : status == "stopped"         ? "its fit was stopped before its end"
                     : status == "not_converged"   ? "its fit did not converge"
                                                   : nullptr;
   if (why) warn(a, fmt::format("of this model fit said: do not trust it; {}", why));
 }
 
-void complain(const std::string& text) { fmt::print(stderr, "odecast: {}\n", text); }
+void complain(const std::string& text) { print_error("odecast: " + text + "\n"); }
+
+void print_error(const std::string& text) {
+  std::fputs(text.c_str(), stderr);  // unbuffered; a message that cannot be written is lost
+}
+
+void print_text(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
+  throw_if_stopped();
+  output_failed();
+}
+
+void flush_output() {
+  errno = 0;
+  while (std::fflush(stdout) != 0) {
+    throw_if_stopped();
+    if (errno != EINTR) output_failed();
+  }
+}
 
 }  // namespace odecast::cli

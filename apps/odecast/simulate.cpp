@@ -129,7 +129,7 @@ int run_simulate(const Arguments& a) {
   if (!output.empty())
     write_observations(output, data);
   else if (!a.json())
-    fmt::print("{}", format_csv(data));
+    put("{}", format_csv(data));
 
   if (a.json()) {
     const System system = system_of(a);
@@ -142,7 +142,7 @@ int run_simulate(const Arguments& a) {
         {"noise_sd", std::vector<double>(made.noise.begin(), made.noise.end())},
         {"lyapunov", system.lyapunov ? Json(*system.lyapunov) : nullptr}};
     if (!output.empty()) j["output"] = output;
-    fmt::print("{}\n", j.dump(2));
+    put("{}\n", j.dump(2));
   } else if (!output.empty()) {
     say(a, fmt::format("{}: {} rows, t = 0 … {}, written to {}", system_of(a).name, data.rows(),
                        data.trajectories[0].times.back(), output));

@@ -16,11 +16,10 @@ int run_split(const Arguments& a) {
   check_output(test, inputs);
   TableInfo table;
   const Split parts = split_last(read_observations(inputs, reading(a), &table), a.number("--holdout"));
-  write_observations(train, parts.train);
-  write_observations(test, parts.test);
+  write_files({{train, format_observations(train, parts.train)}, {test, format_observations(test, parts.test)}});
   say_reading(a, table);
   if (a.json())
-    fmt::print("{}\n", Json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
+    put("{}\n", Json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
                             {"test", {{"file", test}, {"rows", parts.test.rows()}}}}
                            .dump(2));
   else

@@ -48,20 +48,20 @@ std::string details(const System& s) {
 int run(const Arguments& a) {
   if (a.positional_count() == 1) {
     const System s = find_system(a.positional(0));
-    fmt::print("{}\n", a.json() ? to_json(s).dump(2) : details(s));
+    put("{}\n", a.json() ? to_json(s).dump(2) : details(s));
     return kDone;
   }
   Json list = Json::array();
-  if (!a.json()) fmt::print("{:<20} {:>9}  {:>8}  {}\n", "name", "variables", "exponent", "");
+  if (!a.json()) put("{:<20} {:>9}  {:>8}  {}\n", "name", "variables", "exponent", "");
   for (const auto& name : system_names()) {
     const System s = find_system(name);
     if (a.json())
       list.push_back(to_json(s));
     else
-      fmt::print("{:<20} {:>9}  {:>8}  {}\n", s.name, s.variables.size(),
+      put("{:<20} {:>9}  {:>8}  {}\n", s.name, s.variables.size(),
                  s.lyapunov ? fmt::format("{:g}", *s.lyapunov) : "", s.title);
   }
-  if (a.json()) fmt::print("{}\n", Json{{"systems", list}}.dump(2));
+  if (a.json()) put("{}\n", Json{{"systems", list}}.dump(2));
   return kDone;
 }
 

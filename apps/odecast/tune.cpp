@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
+#include "apps/odecast/ending.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/random.hpp"
@@ -108,25 +109,26 @@ int run(const Arguments& a) {
   o.shared = "version=" ODECAST_VERSION;
   for (const char* option : kShared) o.shared += fmt::format(" {}={}", option, a.text(option));
   const std::vector<Candidate> all = candidates(a);
-  make_folder(folder);
+  say_when_interrupted(kept_units(folder));
   Tuning result;
   Dataset data;
   Fit best;
+  FolderClaim claim;
   {
     const Observer observer = progress(a);
     data = read_observations(inputs, fit_columns(a));
     if (o.noise && o.noise->size() != 1 && o.noise->size() != data.dimension())
       throw_usage({"option --noise", fmt::format("{} values", o.noise->size()), fmt::format("1 or {}", data.dimension()),
                    "Give one, or one per variable."});
-    result = tune(data, all, folder, o, observer);
+    result = tune(data, all, folder, o, observer, &claim);
     FitOptions chosen = all[result.rows[0].candidate].options;
     chosen.threads = o.threads;
     best = fit(data, chosen, observer);
   }
   const std::string model = (folder / "model.json").string();
-  save_model(best.model, model);
-  write_file(folder / "table.csv", table_csv(result, all, data.variables));
-  write_file(folder / "tuning.svg", tuning_figure(result));
+  write_files({{model, checked_model_text(best.model)},
+               {folder / "table.csv", table_csv(result, all, data.variables)},
+               {folder / "tuning.svg", tuning_figure(result)}});
   std::string command = "odecast fit";
   for (const auto& path : inputs) command += " " + path.string();
   command += " " + all[result.rows[0].candidate].words;
@@ -145,7 +147,7 @@ int run(const Arguments& a) {
                     {"crps", std::vector<double>(r.crps.begin(), r.crps.end())}, {"without_forecast", r.failed}});
       rows.push_back(std::move(row));
     }
-    fmt::print("{}\n", Json{{"rows", rows}, {"climatology", result.climatology}, {"horizon", result.horizon},
+    put("{}\n", Json{{"rows", rows}, {"climatology", result.climatology}, {"horizon", result.horizon},
                             {"starts", result.starts}, {"seed", o.seed}, {"units", result.units},
                             {"units_found", result.found}, {"command", command}, {"output", folder.string()}}
                            .dump(2));

@@ -1,13 +1,18 @@
 #include "odecast/core/files.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <list>
 #include <system_error>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/stop.hpp"
 
 namespace odecast {
 namespace {
@@ -30,19 +35,75 @@ std::string temporary_name(const std::string& name, int i) {
   return "." + name + "." + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp";
 }
 
-/// Closes on every way out of a scope.
-struct Descriptor {
-  int value;
-  ~Descriptor() {
-    if (value > STDIN_FILENO) ::close(value);
+/// open() as often as it takes: it may wait, for the other end of a pipe.
+int open_patiently(const std::filesystem::path& path, int flags) {
+  for (;;) {
+    const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC);
+    if (descriptor >= 0 || errno != EINTR) return descriptor;
+    throw_if_stopped();
   }
+}
+
+/// Whether all is on the disk.
+bool synced(int descriptor) {
+  while (::fsync(descriptor) != 0)
+    if (errno != EINTR) return false;
+  return true;
+}
+
+/// The file at the end of a chain of links, there or not, so that writing keeps the links.
+std::filesystem::path target_of(std::filesystem::path path) {
+  std::error_code error;
+  for (int links = 0; links < 40 && std::filesystem::is_symlink(path, error); ++links) {
+    const auto next = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    path = next.is_absolute() ? next : directory_of(path) / next;
+  }
+  return path;
+}
+
+/// Temporaries that exist, for remove_temporaries(), which may not touch memory that anybody allocates.
+class Registry {
+ public:
+  void add(const std::string& path) {
+    for (Place& place : places_) {
+      bool free = false;
+      if (path.size() >= place.path.size() || !place.taken.compare_exchange_strong(free, true)) continue;
+      path.copy(place.path.data(), path.size());
+      place.path[path.size()] = '\0';
+      place.there = true;
+      return;
+    }
+  }
+  void remove(const std::string& path) {
+    for (Place& place : places_)
+      if (place.there && path == place.path.data()) {
+        place.there = false;
+        place.taken = false;
+        return;
+      }
+  }
+  void unlink_all() noexcept {
+    for (Place& place : places_)
+      if (place.there) ::unlink(place.path.data());
+  }
+
+ private:
+  struct Place {
+    std::atomic<bool> taken{false}, there{false};
+    std::array<char, 4096> path;
+  };
+  std::array<Place, 32> places_;  // more than there are threads at work on files
 };
+
+Registry temporaries;
+std::atomic<int> committed{0};
 
 }  // namespace
 
 FileReader::FileReader(std::filesystem::path path)
     : path_(std::move(path)),
-      descriptor_(path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+      descriptor_(path_ == "-" ? STDIN_FILENO : open_patiently(path_, O_RDONLY)) {
   if (descriptor_ < 0) fail();
 }
 
@@ -52,6 +113,7 @@ FileReader::~FileReader() {
 
 std::size_t FileReader::read(char* to, std::size_t size) {
   for (;;) {
+    throw_if_stopped();
     const ssize_t got = ::read(descriptor_, to, size);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno != EINTR) fail();
@@ -83,15 +145,21 @@ void check_writable(const std::filesystem::path& path) {
   };
   std::error_code error;
   if (is_special(path)) return;
+  if (!path.has_filename()) complain(path.empty() ? "no name" : "a directory", "a file name");
   if (std::filesystem::is_directory(path, error)) complain("a directory", "a file name");
-  const auto directory = directory_of(path);
+  const auto directory = directory_of(target_of(path));
   if (!std::filesystem::is_directory(directory, error))
     complain("no directory " + quoted(directory), "an existing directory");
-  // Asking by doing: permission bits do not tell of read-only or full file systems.
-  std::string probe = (directory / ".odecast-probe-XXXXXX").string();
-  const Descriptor file{::mkstemp(probe.data())};
-  if (file.value < 0) complain(std::strerror(errno), "a directory that can be written to");
-  ::unlink(probe.c_str());
+  // Asking by doing: permission bits do not tell of read-only or full file systems. Without a name where that is
+  // possible, so that nothing is left behind whatever happens.
+  int probe = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (probe < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
+    std::string name = (directory / ".odecast-probe-XXXXXX").string();
+    probe = ::mkostemp(name.data(), O_CLOEXEC);
+    if (probe >= 0) ::unlink(name.c_str());
+  }
+  if (probe < 0) complain(std::strerror(errno), "a directory that can be written to");
+  ::close(probe);
 }
 
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
@@ -101,64 +169,66 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   if (is_special(path_)) {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    descriptor_ = open_patiently(path_, O_WRONLY);
     if (descriptor_ < 0) fail("open");
     return;
   }
-  // Through a link, so that the link stays and its target is replaced.
-  std::error_code error;
-  if (const auto target = std::filesystem::weakly_canonical(path_, error); !error) path_ = target;
+  path_ = target_of(path_);
   // A name nobody has; open() instead of mkstemp() so that the file gets ordinary permissions.
   for (int i = 0; i < 1000; ++i) {
     temporary_ = directory_of(path_) / temporary_name(path_.filename().string(), i);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ >= 0 || errno != EEXIST) break;
+    if (descriptor_ >= 0 || (errno != EEXIST && errno != EINTR)) break;
   }
   if (descriptor_ < 0) {
     temporary_.clear();
     fail("create");
   }
+  temporaries.add(temporary_);
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  temporaries.remove(temporary_);
 }
 
 void AtomicFile::write(std::string_view bytes) {
-  buffer_ += bytes;
-  if (buffer_.size() > (1 << 20)) flush();
+  for (const char* next = bytes.data(); !bytes.empty(); next = bytes.data()) {
+    throw_if_stopped();
+    const ssize_t put = ::write(descriptor_, next, bytes.size());
+    if (put >= 0)
+      bytes.remove_prefix(static_cast<std::size_t>(put));
+    else if (errno != EINTR)
+      fail("write");
+  }
 }
 
-void AtomicFile::flush() {
-  const char* next = buffer_.data();
-  for (std::size_t left = buffer_.size(); left > 0;) {
-    const ssize_t put = ::write(descriptor_, next, left);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail("write");
-    next += put;
-    left -= static_cast<std::size_t>(put);
-  }
-  buffer_.clear();
+void AtomicFile::finish() {
+  if (descriptor_ < 0) return;
+  if (!temporary_.empty() && !synced(descriptor_)) fail("flush");
+  const int descriptor = descriptor_;
+  descriptor_ = -1;
+  if (::close(descriptor) != 0 && errno != EINTR) fail("close");
 }
 
 void AtomicFile::commit() {
-  flush();
-  if (temporary_.empty()) {  // a special file
-    const int descriptor = descriptor_;
-    descriptor_ = -1;
-    if (::close(descriptor) != 0) fail("close");
-    return;
-  }
-  if (::fsync(descriptor_) != 0) fail("flush");
-  const int descriptor = descriptor_;
-  descriptor_ = -1;
-  if (::close(descriptor) != 0) fail("close");
+  finish();
+  if (temporary_.empty()) return;  // a special file
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
+  temporaries.remove(temporary_);
   temporary_.clear();
-  const Descriptor directory{
-      ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (directory.value >= 0) ::fsync(directory.value);
+  ++committed;
+  const int directory = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Some file systems have no such thing as flushing a directory.
+  const bool good = directory < 0 || synced(directory) || errno == EINVAL || errno == ENOTSUP;
+  const int error = errno;
+  if (directory >= 0) ::close(directory);
+  if (!good)
+    throw_file({"output " + quoted(path_), std::string(std::strerror(error)) + " on flushing its directory",
+                "a disk that keeps what it is given",
+                "The file is there and whole, but may not outlive a power failure: check the disk."});
 }
 
 void AtomicFile::fail(const char* action) const {
@@ -167,10 +237,19 @@ void AtomicFile::fail(const char* action) const {
               "Free space or choose another place with -o; an older file there is untouched."});
 }
 
-void write_file(const std::filesystem::path& path, std::string_view bytes) {
-  AtomicFile file(path);
-  file.write(bytes);
-  file.commit();
+void write_file(const std::filesystem::path& path, std::string_view bytes) { write_files({{path, bytes}}); }
+
+void write_files(const std::vector<FileText>& files) {
+  std::list<AtomicFile> open;
+  for (const FileText& file : files) {
+    open.emplace_back(file.path).write(file.bytes);
+    open.back().finish();
+  }
+  for (AtomicFile& file : open) file.commit();
 }
+
+int files_written() noexcept { return committed; }
+
+void remove_temporaries() noexcept { temporaries.unlink_all(); }
 
 }  // namespace odecast

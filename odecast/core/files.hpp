@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace odecast {
 
@@ -34,7 +35,8 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// A file that appears whole or not at all: written to a temporary beside the target, flushed to
 /// the disk, then renamed over it. Without commit() (an exception, an interruption) the temporary
-/// is removed and the old file stays. Links are followed; pipes and devices are written to directly.
+/// is removed and the old file stays. Links are followed, also to what is not there yet; pipes and devices are written
+/// to directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -43,17 +45,29 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);
+  /// All is on the disk, and the old file still in its place.
+  void finish();
   void commit();
 
  private:
   [[noreturn]] void fail(const char* action) const;
-  void flush();
 
   std::filesystem::path path_, temporary_;
-  std::string buffer_;
   int descriptor_ = -1;
 };
 
+struct FileText {
+  std::filesystem::path path;
+  std::string_view bytes;
+};
+/// All of them: where one cannot be written, none is replaced.
+void write_files(const std::vector<FileText>& files);
 void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+/// By this process so far.
+int files_written() noexcept;
+
+/// For a program that ends at once, from a signal handler: the temporaries that exist now go. Async-signal-safe.
+void remove_temporaries() noexcept;
 
 }  // namespace odecast

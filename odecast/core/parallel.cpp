@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -39,9 +42,17 @@ void pulse() {
 void parallel_for(int threads, std::size_t count, const std::function<void(std::size_t)>& body,
                   const std::function<void(std::size_t)>& between) {
   std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
+  std::mutex mutex;
+  std::exception_ptr failure;      // under the mutex
+  std::size_t others_at_work = 0;  // under the mutex
+  std::condition_variable one_left;
   std::atomic<bool> failed{false};
+  const auto fail = [&] {
+    next = count;
+    const std::lock_guard lock(mutex);
+    if (!failure) failure = std::current_exception();
+    failed = true;
+  };
   const auto work = [&](bool calling_thread) {
     const std::function<void()>* const outer = current_pulse;  // of the loop whose item this loop is part of
     const std::function<void()> on_pulse = [&, calling_thread, outer] {
@@ -53,21 +64,48 @@ void parallel_for(int threads, std::size_t count, const std::function<void(std::
     try {
       for (;;) {
         const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
-        if (i >= count) return;
+        if (i >= count) break;
         body(i);
         on_pulse();
       }
+      // Nothing left but what others have begun: they are waited for with open eyes.
+      while (calling_thread) {
+        {
+          std::unique_lock lock(mutex);
+          if (one_left.wait_for(lock, std::chrono::milliseconds(50), [&] { return others_at_work == 0; })) break;
+        }
+        on_pulse();
+      }
     } catch (...) {
-      next = count;
-      const std::lock_guard lock(failure_mutex);
-      if (!failure) failure = std::current_exception();
-      failed = true;
+      fail();
     }
   };
   {
     std::vector<std::jthread> others;
     const auto wanted = std::min(static_cast<std::size_t>(std::max(threads, 1)), count);
-    for (std::size_t i = 1; i < wanted; ++i) others.emplace_back(work, false);
+    try {
+      others.reserve(wanted - std::min<std::size_t>(1, wanted));
+      for (std::size_t i = 1; i < wanted; ++i) {
+        {
+          const std::lock_guard lock(mutex);
+          ++others_at_work;
+        }
+        try {
+          others.emplace_back([&] {
+            work(false);
+            const std::lock_guard lock(mutex);
+            --others_at_work;
+            one_left.notify_one();
+          });
+        } catch (const std::system_error&) {  // the system gives no more threads: fewer do the same work
+          const std::lock_guard lock(mutex);
+          --others_at_work;
+          break;
+        }
+      }
+    } catch (...) {
+      fail();
+    }
     work(true);
   }
   if (failure) std::rethrow_exception(failure);

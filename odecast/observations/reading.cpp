@@ -199,11 +199,13 @@ Dataset parse_observations(std::string_view bytes, const std::string& name, cons
   return collect(options, nullptr, [&](const RowVisitor& visit) { return stream_memory(bytes, name, options, visit); });
 }
 
-void write_observations(const std::filesystem::path& path, const Dataset& data) {
+std::string format_observations(const std::filesystem::path& path, const Dataset& data) {
   const auto extension = lower_case(path.extension().string());
-  write_file(path, extension == ".npy"   ? format_npy(data)
-                   : extension == ".npz" ? format_npz(data)
-                                         : format_csv(data));
+  return extension == ".npy" ? format_npy(data) : extension == ".npz" ? format_npz(data) : format_csv(data);
+}
+
+void write_observations(const std::filesystem::path& path, const Dataset& data) {
+  write_file(path, format_observations(path, data));
 }
 
 }  // namespace odecast

@@ -23,6 +23,7 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths, c
                           const RowVisitor& visit);
 
 /// As NumPy arrays where the name ends in .npy or .npz, as CSV otherwise.
+std::string format_observations(const std::filesystem::path& path, const Dataset& data);
 void write_observations(const std::filesystem::path& path, const Dataset& data);
 
 }  // namespace odecast
