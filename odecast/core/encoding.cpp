@@ -1,6 +1,7 @@
 #include "odecast/core/encoding.hpp"
 
 #include <bit>
+#include <cassert>
 
 namespace odecast {
 
@@ -68,6 +69,32 @@ std::array<std::uint8_t, 32> sha256(std::string_view bytes) {
 std::uint64_t fnv1a(std::string_view bytes, std::uint64_t hash) {
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
+}
+
+std::string hexadecimal(std::uint64_t number) {
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[number >> shift & 15];
+  return text;
+}
+
+namespace {
+
+constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:", kSealEnd = "\"\n}\n";
+
+}  // namespace
+
+std::string sealed(std::string object) {
+  assert(object.ends_with("\n}"));
+  object.resize(object.size() - 2);
+  const std::string hash = hexadecimal(fnv1a(object));
+  return object.append(kSeal).append(hash).append(kSealEnd);
+}
+
+bool has_seal(std::string_view text) {
+  const auto at = text.rfind(kSeal);
+  if (at == text.npos) return false;
+  const std::string_view body = text.substr(0, at), rest = text.substr(at + kSeal.size());
+  return rest == hexadecimal(fnv1a(body)).append(kSealEnd);
 }
 
 }  // namespace odecast

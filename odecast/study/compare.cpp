@@ -170,9 +170,9 @@ bool holds(const CompareCell& c) { return c.coverage.value >= 0.93 && c.coverage
 
 }  // namespace
 
-Comparison compare(const std::filesystem::path& folder, const CompareOptions& o, const Observer& observer) {
+Comparison compare(const std::filesystem::path& folder, const CompareOptions& o, const Observer& observer, FolderClaim* claim) {
   std::vector<Unit> units;
-  std::string settings = fmt::format("odecast compare 1\nrows {}\nstarts {}\nheld_out {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoises",
+  std::string settings = fmt::format("odecast compare 2\nrows {}\nstarts {}\nheld_out {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoises",
                                      o.rows, o.starts, o.held_out, o.horizon, o.leads, o.draws, o.seed);
   for (const double noise : o.noises) settings += fmt::format(" {}", noise);
   for (const std::string& name : o.systems) {
@@ -181,7 +181,8 @@ Comparison compare(const std::filesystem::path& folder, const CompareOptions& o,
       throw_usage({"system " + name, "no autonomous flow with a positive exponent", "one", "`odecast systems` lists them."});
     units.push_back({system.name, 1 / (*system.lyapunov * system.step), [name = system.name, &o](const Observer& watch) { return run_system(name, o, watch); }});
   }
-  const Work work = run_units(units, {folder / "units", settings + "\n", "comparing", o.threads}, observer);
+  Work work = run_units(units, {folder, settings + "\n", "comparing", o.threads}, observer);
+  if (claim) *claim = std::move(work.claim);
   Comparison result;
   result.units = static_cast<int>(units.size());
   result.found = work.found;

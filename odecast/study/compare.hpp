@@ -8,6 +8,7 @@
 
 #include "odecast/core/observer.hpp"
 #include "odecast/scores/evaluate.hpp"
+#include "odecast/study/work.hpp"
 
 namespace odecast {
 
@@ -50,8 +51,9 @@ struct Comparison {
 /// For each system and noise: rows of one noisy trajectory, each method's fit of them, forecasts from known starts on the attractor that are
 /// judged against the true solution, bands as they are and after conformal calibration on other starts. The rate of
 /// "dropout, r tuned" is the one of kRates with the least energy score over a hundred of the calibrating starts.
-/// Each system is a unit of work, kept in `folder`/units.
-Comparison compare(const std::filesystem::path& folder, const CompareOptions& options, const Observer& observer);
+/// Each system is a unit of work, kept in `folder`/units. With `claim` the folder stays claimed for what the caller writes there.
+Comparison compare(const std::filesystem::path& folder, const CompareOptions& options, const Observer& observer,
+                   FolderClaim* claim = nullptr);
 
 std::string comparison_csv(const Comparison& comparison);
 /// Summaries over the systems, for each noise and method.

@@ -13,22 +13,22 @@ namespace fs = std::filesystem;
 
 /// What the units depend on.
 std::string settings_text(const StudyOptions& o) {
-  return fmt::format("odecast reproduce 1\nadam-seeds {}\nbatches {}\nseed {}\n", o.adam_seeds, o.batches, o.seed);
+  return fmt::format("odecast reproduce 2\nadam-seeds {}\nbatches {}\nseed {}\n", o.adam_seeds, o.batches, o.seed);
 }
 
 }  // namespace
 
 Reproduction reproduce(const fs::path& folder, const StudyOptions& options, const Origin& origin,
                        const Observer& observer) {
-  make_folder(folder / "figures");
   observer("preparing", 0);
   const Setting setting = make_setting();
   const std::vector<Unit> units = study_units(setting, options);
-  const Work work = run_units(units, {folder / "units", settings_text(options), "reproducing", options.threads}, observer);
+  const Work work = run_units(units, {folder, settings_text(options), "reproducing", options.threads}, observer);
   Reproduction result{{}, static_cast<int>(units.size()), work.found};
   const UnitResults& results = work.results;
 
   observer("writing", 1);
+  make_folder(folder / "figures");
   result.claims = paper_claims(setting, options, results);
   const std::vector<Finding> found = findings(setting, options, results);
   const std::string json = claims_json(setting, options, result.claims, found);

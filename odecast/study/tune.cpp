@@ -95,7 +95,7 @@ Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOp
 }  // namespace
 
 Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const std::filesystem::path& folder,
-            const TuneOptions& options, const Observer& observer) {
+            const TuneOptions& options, const Observer& observer, FolderClaim* claim) {
   Tuning result;
   result.noise = options.noise ? *options.noise : inspect(source_of(data)).noise.head(data.dimension());
   if (result.noise.size() == 1) result.noise = Vector::Constant(data.dimension(), result.noise[0]);
@@ -124,10 +124,11 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       units.push_back({key_of(c.words, b), 1, [&, b](const Observer& o) {
                          return run_unit(splits[static_cast<std::size_t>(b)], c, e, o);
                        }});
-  std::string settings = fmt::format("odecast tune 2\ndata {:016x}\nshared {}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoise",
+  std::string settings = fmt::format("odecast tune 3\ndata {:016x}\nshared {}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoise",
                                      fingerprint(data), options.shared, options.blocks, e.starts, e.horizon, e.leads, e.forecast.draws, options.seed);
   for (const double s : result.noise) settings += fmt::format(" {}", s);
-  const Work work = run_units(std::move(units), {folder / "units", settings + "\n", "tuning", options.threads}, observer);
+  Work work = run_units(std::move(units), {folder, settings + "\n", "tuning", options.threads}, observer);
+  if (claim) *claim = std::move(work.claim);
   result.units = static_cast<int>(candidates.size()) * options.blocks;
   result.found = work.found;
 

@@ -7,6 +7,7 @@
 
 #include "odecast/posterior/fit.hpp"
 #include "odecast/scores/evaluate.hpp"
+#include "odecast/study/work.hpp"
 
 namespace odecast {
 
@@ -55,9 +56,10 @@ struct Tuning {
 /// other parts and forecasts from many rows of this one. The truth are observations: starts have their noise, and what is scored is the
 /// forecast of an observation by its energy score, which is proper for whole states (Gneiting & Raftery 2007).
 /// Each (candidate, part) is kept in `folder`/units; interrupted work goes on there, and further candidates are added to it.
-/// Throws Error (data) for blocks shorter than the horizon, Error (usage) for a folder with work of other data or settings.
+/// Throws Error (data) for blocks shorter than the horizon, and what FolderClaim throws for the folder. With `claim` the folder stays claimed
+/// for what the caller writes there.
 Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const std::filesystem::path& folder,
-            const TuneOptions& options, const Observer& observer);
+            const TuneOptions& options, const Observer& observer, FolderClaim* claim = nullptr);
 
 /// Energy scores of the candidates, best first, beside climatology's: an SVG.
 std::string tuning_figure(const Tuning& tuning);

@@ -1,12 +1,24 @@
 #include "odecast/study/work.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
+#include "odecast/core/encoding.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/parallel.hpp"
@@ -15,39 +27,159 @@ namespace odecast {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string named(const fs::path& folder) { return "folder '" + folder.string() + "'"; }
+
+[[noreturn]] void not_ours(const fs::path& folder, const std::string& found) {
+  throw_usage({named(folder), found, "a new or empty folder, or one that this command has begun",
+               "Choose another with -o; nothing in this one was touched."});
+}
+
+/// The process of a temporary of one of our own files (core/files.hpp), by its name: .NAME.PID-N.tmp.
+std::optional<pid_t> process_of_temporary(const std::string& name) {
+  constexpr std::string_view end = ".tmp";
+  if (!name.starts_with('.') || !name.ends_with(end)) return std::nullopt;
+  const std::string_view middle(name.data() + 1, name.size() - 1 - end.size());
+  const auto dot = middle.rfind('.');
+  if (dot == middle.npos) return std::nullopt;
+  const std::string_view of = middle.substr(0, dot), by = middle.substr(dot + 1);
+  if (of != "settings" && !of.ends_with(".json")) return std::nullopt;
+  pid_t process = 0;
+  int number = 0;
+  const auto first = std::from_chars(by.data(), by.data() + by.size(), process);
+  if (first.ec != std::errc{} || first.ptr == by.data() + by.size() || *first.ptr != '-') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, by.data() + by.size(), number);
+  if (second.ec != std::errc{} || second.ptr != by.data() + by.size() || process <= 0) return std::nullopt;
+  return process;
+}
+
+/// A regular file itself, not through a link.
+bool is_plain_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(fs::symlink_status(path, error));
+}
+
+/// Whether there is work in the folder. Throws for a folder that is not ours; looks only.
+bool has_begun(const fs::path& folder) {
+  std::error_code error;
+  const auto status = fs::status(folder, error);
+  if (!fs::exists(status)) return false;
+  if (!fs::is_directory(status)) not_ours(folder, "a file of that name");
+  const fs::path units = folder / "units";
+  const auto of_units = fs::symlink_status(units, error);
+  if (fs::is_symlink(of_units)) not_ours(folder, "a link 'units'");
+  if (is_plain_file(units / "settings")) {
+    if (!read_file(units / "settings").starts_with("odecast "))
+      not_ours(folder, "a file 'units/settings' of something else");
+    return true;
+  }
+  // What a run that was killed in its first moments leaves.
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path() != units) not_ours(folder, "'" + entry.path().filename().string() + "', which is not of this work");
+  if (!fs::exists(of_units)) return false;
+  if (!fs::is_directory(of_units)) not_ours(folder, "a file 'units'");
+  for (const auto& entry : fs::directory_iterator(units)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "lock" && !process_of_temporary(name))
+      not_ours(folder, "'units/" + name + "', which is not of this work");
+  }
+  return false;
+}
+
+void check_settings(const fs::path& folder, const std::string& settings) {
+  if (has_begun(folder) && read_file(folder / "units" / "settings") != settings)
+    throw_usage({named(folder), "work with other settings or data", "a new folder, or the same settings and data",
+                 "Choose another folder with -o, or delete this one."});
+}
+
+std::string this_process() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return "process " + std::to_string(::getpid()) + " on " + host.data();
+}
+
+/// The lock, and in it who has it.
+int lock(const fs::path& folder) {
+  const fs::path path = folder / "units" / "lock";
+  const auto fail = [&](int error) {
+    throw_file({"'" + path.string() + "'", std::strerror(error), "a file that can be locked",
+                "Choose a folder on another file system with -o."});
+  };
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (file < 0) fail(errno);
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    if (error == EINTR) continue;
+    std::array<char, 512> text{};
+    const ssize_t got = error == EWOULDBLOCK ? ::pread(file, text.data(), text.size() - 1, 0) : 0;
+    ::close(file);
+    if (error != EWOULDBLOCK) fail(error);
+    throw_file({named(folder), got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) + " at work in it" : "another process at work in it",
+                "it to be free", "Wait for it to end, or choose another folder with -o; nothing was touched."});
+  }
+  const std::string text = this_process();
+  if (::ftruncate(file, 0) != 0 || ::pwrite(file, text.data(), text.size(), 0) < 0) {
+    const int error = errno;
+    ::close(file);
+    fail(error);
+  }
+  return file;
+}
+
+/// Temporaries of processes that are dead, of our own names, never through a link.
+void remove_leftovers(const fs::path& units) {
+  for (const auto& entry : fs::directory_iterator(units)) {
+    const auto process = process_of_temporary(entry.path().filename().string());
+    if (process && is_plain_file(entry.path()) && ::kill(*process, 0) != 0 && errno == ESRCH)
+      ::unlink(entry.path().c_str());
+  }
+}
+
+std::string settings_hash(const std::string& settings) { return hexadecimal(fnv1a(settings)); }
+
+}  // namespace
+
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder))
-    throw_file({"folder '" + folder.string() + "'", error ? error.message() : "a file of that name",
+    throw_file({named(folder), error ? error.message() : "a file of that name",
                 "a folder that can be made", "Choose another with -o."});
 }
 
+FolderClaim::FolderClaim(const fs::path& folder, const std::string& settings) {
+  check_settings(folder, settings);
+  make_folder(folder / "units");
+  lock_ = lock(folder);
+  try {
+    check_settings(folder, settings);  // by now another may have begun, and ended
+    remove_leftovers(folder / "units");
+    if (!fs::exists(folder / "units" / "settings")) write_file(folder / "units" / "settings", settings);
+  } catch (...) {
+    ::close(lock_);
+    throw;
+  }
+}
+
+FolderClaim::~FolderClaim() {
+  if (lock_ < 0) return;
+  [[maybe_unused]] const int ignored = ::ftruncate(lock_, 0);
+  ::close(lock_);
+}
+
 Work run_units(std::vector<Unit> units, const WorkOptions& options, const Observer& observer) {
-  make_folder(options.folder);
-  const fs::path settings = options.folder / "settings";
-  bool begun = false;
-  for (const auto& entry : fs::directory_iterator(options.folder)) {
-    if (entry.path().extension() == ".json")
-      begun = true;
-    else if (entry.path() != settings)
-      fs::remove(entry.path());  // what work that was killed left behind
-  }
-  if (!begun || !fs::exists(settings)) {
-    write_file(settings, options.settings);
-  } else if (read_file(settings) != options.settings) {
-    throw_usage({"folder '" + options.folder.parent_path().string() + "'", "work with other settings or data",
-                 "a new folder, or the same settings and data", "Choose another folder with -o, or delete this one."});
-  }
+  Work work;
+  work.claim = FolderClaim(options.folder, options.settings);
+  const fs::path folder = options.folder / "units";
   // The longest first, so that no thread is left alone with one at the end.
   std::stable_sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.cost > b.cost; });
 
-  Work work;
   std::vector<const Unit*> open;
   for (const Unit& unit : units) {
-    const fs::path file = options.folder / (unit.key + ".json");
+    const fs::path file = folder / (unit.key + ".json");
     if (fs::exists(file)) {
-      work.results[unit.key] = parse_values(read_file(file), file.string());
+      work.results[unit.key] = parse_values(read_file(file), options.settings, file.string());
       ++work.found;
     } else {
       open.push_back(&unit);
@@ -57,48 +189,50 @@ Work run_units(std::vector<Unit> units, const WorkOptions& options, const Observ
   double total = 0;
   for (const Unit* unit : open) total += unit->cost;
   std::atomic<double> done{0};
-  std::atomic<bool> stop{false};
   std::mutex mutex;
   const auto caller = std::this_thread::get_id();
-  parallel_for(options.threads, open.size(), [&](std::size_t i) {
-    const Unit& unit = *open[i];
-    // The observer belongs to the calling thread; the others stop when it has thrown. A unit in several
-    // parts reports from 0 to 1 more than once; the bar never goes back.
-    double furthest = 0;
-    const Observer watch = [&](std::string_view, double fraction) {
-      if (std::this_thread::get_id() != caller) {
-        if (stop) throw Interrupted(0);
-        return;
-      }
-      furthest = std::max(furthest, fraction);
-      try {
-        observer(options.activity, std::min(1.0, (done + furthest * unit.cost) / total));
-      } catch (...) {
-        stop = true;
-        throw;
-      }
-    };
-    Values values = unit.run(watch);
-    write_file(options.folder / (unit.key + ".json"), format_values(values));
-    const std::lock_guard lock(mutex);
-    done = done + unit.cost;
-    work.results[unit.key] = std::move(values);
-  });
+  const auto report = [&](double more) { observer(options.activity, std::min(1.0, (done + more) / total)); };
+  parallel_for(
+      options.threads, open.size(),
+      [&](std::size_t i) {
+        const Unit& unit = *open[i];
+        // The observer belongs to the calling thread; the others stop when it has thrown. A unit in several
+        // parts reports from 0 to 1 more than once; the bar never goes back.
+        double furthest = 0;
+        const Observer watch = [&](std::string_view, double fraction) {
+          pulse();
+          furthest = std::max(furthest, fraction);
+          if (std::this_thread::get_id() == caller) report(furthest * unit.cost);
+        };
+        Values values = unit.run(watch);
+        write_file(folder / (unit.key + ".json"), format_values(values, options.settings));
+        const std::lock_guard lock(mutex);
+        done = done + unit.cost;
+        work.results[unit.key] = std::move(values);
+      },
+      [&](std::size_t) { report(0); });
   return work;
 }
 
-std::string format_values(const Values& values) {
-  nlohmann::ordered_json json{{"numbers", nlohmann::ordered_json::object()},
+std::string format_values(const Values& values, const std::string& settings) {
+  nlohmann::ordered_json json{{"odecast_unit", 1},
+                              {"settings", settings_hash(settings)},
+                              {"numbers", nlohmann::ordered_json::object()},
                               {"curves", nlohmann::ordered_json::object()}};
   for (const auto& [name, value] : values.numbers) json["numbers"][name] = value;  // NaN is null
   for (const auto& [name, curve] : values.curves) json["curves"][name] = curve;
-  return json.dump(1) + "\n";
+  return sealed(json.dump(1));
 }
 
-Values parse_values(const std::string& text, const std::string& source) {
+Values parse_values(const std::string& text, const std::string& settings, const std::string& source) {
+  const auto refuse = [&](const char* found) {
+    throw_data({source, found, "a result of this work as odecast wrote it", "Delete it; it is computed again."});
+  };
+  if (!has_seal(text)) refuse("a file that was changed, or is none of this work");
   Values values;
   try {
     const auto json = nlohmann::json::parse(text);
+    if (json.at("settings") != settings_hash(settings)) refuse("a result with other settings");
     const auto number = [](const nlohmann::json& j) {
       return j.is_null() ? std::numeric_limits<double>::quiet_NaN() : j.get<double>();
     };
@@ -106,8 +240,7 @@ Values parse_values(const std::string& text, const std::string& source) {
     for (const auto& [name, curve] : json.at("curves").items())
       for (const auto& value : curve) values.curves[name].push_back(number(value));
   } catch (const nlohmann::json::exception&) {
-    throw_data({source, "no result of this work", "a file that odecast has written",
-                "Delete it; it is computed again."});
+    refuse("no result of this work");
   }
   return values;
 }

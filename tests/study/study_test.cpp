@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/study/claims.hpp"
@@ -31,14 +32,30 @@ TEST(StudyTest, ValuesComeBackWithTheSameBits) {
   Values v;
   v.numbers = {{"third", 1.0 / 3}, {"none", NAN}, {"tiny", 5e-324}};
   v.curves = {{"curve", {0.1, -0.0, 1e300}}};
-  const Values back = parse_values(format_values(v), "test");
+  const std::string text = format_values(v, "settings");
+  const Values back = parse_values(text, "settings", "test");
   EXPECT_EQ(back.numbers.at("third"), 1.0 / 3);
   EXPECT_TRUE(std::isnan(back.numbers.at("none")));
   EXPECT_EQ(back.numbers.at("tiny"), 5e-324);
   EXPECT_EQ(back.curves, v.curves);
-  EXPECT_EQ(format_values(back), format_values(v));
-  EXPECT_ANY_THROW(parse_values("{\"numbers\": 1}", "test"));
-  EXPECT_ANY_THROW(parse_values("half a fi", "test"));
+  EXPECT_EQ(format_values(back, "settings"), text);
+}
+
+TEST(StudyTest, AUnitThatWasChangedIsRefused) {
+  Values v;
+  v.numbers = {{"third", 1.0 / 3}};
+  v.curves = {{"curve", {0.1, 2}}};
+  const std::string text = format_values(v, "settings");
+  EXPECT_THROW(parse_values(text, "other settings", "test"), Error);
+  EXPECT_THROW(parse_values("{\"numbers\": 1}", "settings", "test"), Error);
+  EXPECT_THROW(parse_values("half a fi", "settings", "test"), Error);
+  for (std::size_t i = 0; i < text.size(); ++i)
+    for (const char c : {'0', '9', ' ', '}', '\n'}) {
+      if (text[i] == c) continue;
+      std::string changed = text;
+      changed[i] = c;
+      EXPECT_THROW(parse_values(changed, "settings", "test"), Error) << i << " to " << c;
+    }
 }
 
 TEST(StudyTest, ReleasedRowsPairATargetWithTheStateBefore) {

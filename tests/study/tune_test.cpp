@@ -111,7 +111,7 @@ TEST_F(TuneTest, ClimatologyIsJudgedFromAllStarts) {
   double sum = 0, starts = 0, last = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "units")) {
     if (entry.path().extension() != ".json") continue;
-    const Values v = parse_values(read_file(entry.path()), "");
+    const Values v = parse_values(read_file(entry.path()), read_file(folder / "units" / "settings"), "");
     sum += v.numbers.at("starts") * v.numbers.at("climatology");
     starts += v.numbers.at("starts");
     if (entry.path().filename().string().starts_with("block3")) last = v.numbers.at("climatology");
