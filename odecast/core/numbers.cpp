@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "odecast/core/error.hpp"
+
 namespace odecast {
 
 void append_number(std::string& text, double value) {
@@ -42,6 +44,12 @@ std::optional<double> parse_number(std::string_view text) {
     if (text.starts_with('-')) value = -value;
   }
   return value;
+}
+
+long checked_size(double value, long most, const std::string& what, const std::string& remedy) {
+  if (!(std::abs(value) <= static_cast<double>(most)))
+    throw_usage({what, format_number(value), "at most " + format_number(static_cast<double>(most)), remedy});
+  return std::lround(value);
 }
 
 }  // namespace odecast

@@ -117,7 +117,11 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   solver.bound = 1e300;
   Matrix V = Matrix::Identity(n, n);
   // Displacements turn along during the transient: what they lean towards at first would count as 1/until.
-  const long intervals = std::lround(o.until / o.interval), before = std::lround(o.transient / o.interval);
+  const auto count = [&](double time, const char* option) {
+    return checked_size(time / o.interval, kMostIntervals, std::string(option) + " over --interval",
+                        "Each is an integration: give a shorter time or a longer --interval.");
+  };
+  const long intervals = count(o.until, "--until"), before = count(o.transient, "--transient");
   Matrix growth(intervals, n);  // log R_jj
   const std::vector<double> end = {o.interval};
   for (long k = -before; k < intervals; ++k) {

@@ -9,10 +9,13 @@
 
 namespace odecast {
 
+/// More are an error of whoever asks for them.
+inline constexpr long kMostIntervals = 10'000'000;
+
 struct LyapunovOptions {
   double until = 2000;     ///< time averaged over
   double transient = 100;  ///< left out first; the displacements turn along in it
-  double interval = 0.5;   ///< between factorisations
+  double interval = 0.5;   ///< between factorisations; there are at most kMostIntervals
   double rtol = 1e-8, atol = 1e-10;
   double bound = 1e8;      ///< leaving |u_i| <= bound is a blow-up
   long max_steps = 10'000'000;  ///< of an interval; more are a blow-up

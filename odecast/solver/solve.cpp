@@ -117,12 +117,14 @@ void iterate(OneTrajectory& problem, const SolverOptions& o, std::vector<double>
   problem.load(0, &t, y);
   while (static_cast<std::size_t>(solution.outputs) < problem.times.size()) {
     const double start = t, end = problem.limit(0);
-    const long pieces = std::max(1L, std::lround((end - start) / o.fixed_step));
-    for (long piece = 0; piece < pieces; ++piece) {
+    const double pieces = std::max(1.0, std::round((end - start) / o.fixed_step));
+    if (pieces > static_cast<double>(o.max_steps - solution.accepted))
+      return problem.finish(0, kTooManySteps, t, y, 0);
+    for (double piece = 0; piece < pieces; ++piece) {
       problem.before_step(0);
       problem.evaluate(t, y, y_new);
       std::copy_n(y_new, n, y);
-      t = piece + 1 == pieces ? end : start + static_cast<double>(piece + 1) * o.fixed_step;
+      t = piece + 1 == pieces ? end : start + (piece + 1) * o.fixed_step;
       problem.count(0, true);
       if (!std::all_of(y, y + n, [&](double x) { return std::abs(x) <= o.bound; }))
         return problem.finish(0, kLeftBound, t, y, 0);
