@@ -57,9 +57,11 @@ void run_schedule(Model& model, const DerivativeRows& rows, const FitOptions& o,
   training.optimiser = trainer == Trainer::sgd ? OptimiserKind::sgd : OptimiserKind::adam;
   training.seed = o.seed;
   training.threads = o.threads;
+  training.budget = o.budget;
   const TrainSummary done = train(model.network, rows, training, observer);
-  summary.usable = summary.trusted = done.status == TrainStatus::schedule_done;
-  summary.status = summary.usable ? "schedule_done" : "diverged";
+  summary.usable = done.status != TrainStatus::diverged;
+  summary.trusted = done.status == TrainStatus::schedule_done;
+  summary.status = summary.trusted ? "schedule_done" : summary.usable ? "stopped" : "diverged";
   summary.reason = done.reason;
   model.training.iterations = done.iterations;
   if (const auto kernel = polynomial_kernel(model.network); kernel && summary.usable)
@@ -171,7 +173,8 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
                         {.starts = o.starts,
                          .max_iterations = o.max_iterations,
                          .seed = o.seed,
-                         .threads = o.threads},
+                         .threads = o.threads,
+                         .budget = o.budget},
                         observer);
   }
   summary.usable = exact.least_squares || !exact.minima.empty();
@@ -181,6 +184,7 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   summary.status = undetermined          ? "underdetermined"
                    : exact.least_squares ? "least_squares"
                    : exact.converged     ? "converged"
+                   : exact.stopped       ? "stopped"
                    : summary.usable      ? "not_converged"
                                          : "diverged";
   summary.reason = exact.reason;
@@ -277,6 +281,7 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   options.hold_inputs = o.hold_inputs;
   options.time_input = !o.time_name.empty();
   options.threads = o.threads;
+  options.budget = o.budget;
   const TrajectoryFit found = fit_trajectory(data, options, observer);
 
   Fit result;
@@ -296,9 +301,11 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
       for (const int power : found.basis->powers(t.monomial)) degree += power;
       part.degree = std::max(part.degree, degree);
     }
-  const Moments last = polynomial_posterior(model).last_state();
-  model.last_state = model.scaling.to_user(last.mean);
-  model.last_state_sd = model.scaling.scale.cwiseProduct(last.sd());
+  if (found.usable) {
+    const Moments last = polynomial_posterior(model).last_state();
+    model.last_state = model.scaling.to_user(last.mean);
+    model.last_state_sd = model.scaling.scale.cwiseProduct(last.sd());
+  }
   auto& record = model.training;
   record.seed = o.seed;
   record.trainer = "trajectory";
@@ -307,7 +314,7 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   record.status = found.status;
   record.reason = found.reason;
   result.summary.usable = found.usable;
-  result.summary.trusted = found.usable && !found.misfit && !found.underdetermined && !found.noise_too_small;
+  result.summary.trusted = found.usable && !found.misfit && !found.underdetermined && !found.noise_too_small && !found.stopped;
   result.summary.status = found.status;
   result.summary.reason = found.reason;
   result.summary.seconds = seconds_since(begin);
@@ -323,7 +330,9 @@ Fit fit_ensemble(const Dataset& data, const FitOptions& given, const Observer& o
   require_option(!fits_source(one), "--posterior", "ensemble by the exact trainer", "--trainer adam or sgd, or --layers",
                  "Without dropout the exact trainer gives the same polynomial from every seed: choose another trainer, or --posterior "
                  "bootstrap.");
+  if (given.budget) one.budget = *given.budget / given.members;
   Fit result;
+  bool stopped = false;
   for (int k = 0; k < given.members; ++k) {
     one.seed = given.seed + static_cast<std::uint64_t>(k);
     Fit member = fit(data, one, [&](std::string_view what, double part) {
@@ -334,6 +343,7 @@ Fit fit_ensemble(const Dataset& data, const FitOptions& given, const Observer& o
       member.summary.reason += fmt::format(" (member {} of {})", k + 1, given.members);
       return member;
     }
+    stopped = stopped || !member.summary.trusted;
     if (k == 0) {
       const double seconds = result.summary.seconds;
       result = std::move(member);
@@ -346,6 +356,10 @@ Fit fit_ensemble(const Dataset& data, const FitOptions& given, const Observer& o
   auto& record = result.model.training;
   record.reason = result.summary.reason = fmt::format("{} networks, each: {}", given.members, record.reason);
   record.objective.reset();
+  if (stopped) {
+    record.status = result.summary.status = "stopped";
+    result.summary.trusted = false;
+  }
   return result;
 }
 

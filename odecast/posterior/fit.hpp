@@ -65,6 +65,9 @@ struct FitOptions {
   TrainOptions training = {};    ///< schedule of adam and sgd
   std::uint64_t seed = 1;
   int threads = 1;
+  /// Seconds after which the fit ends with what it has, status `stopped`. Where not given, searches and minimisers end after an amount of
+  /// work that is the same on every machine, about ten seconds' or, for much data, so many passes over it (docs/theory.md).
+  std::optional<double> budget = {};
 };
 
 /// A degree that was tried: its best set of terms, all on the same rows.
@@ -75,7 +78,7 @@ struct DegreeTrial {
 };
 
 struct FitSummary {
-  std::string status;    ///< converged, least_squares, posterior, schedule_done; not_converged, diverged
+  std::string status;    ///< converged, least_squares, posterior, schedule_done; not_converged, stopped, diverged
   std::string reason;    ///< the same in words
   bool usable = false;   ///< there is a model
   bool trusted = false;  ///< it is what was asked for

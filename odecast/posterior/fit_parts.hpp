@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "odecast/core/budget.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/posterior/fit.hpp"
 #include "odecast/training/factor.hpp"

@@ -450,8 +450,19 @@ Model model_from_text(const std::string& text, const std::string& name) {
   return model;
 }
 
+std::string checked_model_text(const Model& model) {
+  std::string text = model_to_text(model);
+  try {
+    model_from_text(text, "as it would be written");
+  } catch (const Error& e) {
+    throw_data({"the model that was learnt", fmt::format("what cannot be read again ({})", e.what()), "finite numbers that fit together",
+                "Nothing was written, and an older file stays. Give more rows or a lower degree; this should not happen: report it with the data."});
+  }
+  return text;
+}
+
 void save_model(const Model& model, const std::filesystem::path& path) {
-  write_file(path, model_to_text(model));
+  write_file(path, checked_model_text(model));
 }
 
 Model load_model(const std::filesystem::path& path) {

@@ -16,6 +16,10 @@ std::string model_to_text(const Model& model);
 /// messages.
 Model model_from_text(const std::string& text, const std::string& name);
 
+/// The text, after it was read: what is written can be read. Throws Error (data) otherwise.
+std::string checked_model_text(const Model& model);
+
+/// An older file stays where the model cannot be written, or not be read again.
 void save_model(const Model& model, const std::filesystem::path& path);
 Model load_model(const std::filesystem::path& path);
 

@@ -25,7 +25,18 @@ Matrix root(const Matrix& C) {
   return size.asDiagonal() * R;
 }
 
+constexpr double kRoundOff = 1e-6;  ///< of a correlation
+
 }  // namespace
+
+bool is_covariance(const Matrix& C) {
+  if (C.rows() != C.cols() || !C.allFinite() || (C.diagonal().array() < 0).any()) return false;
+  const Vector inverse = C.diagonal().unaryExpr([](double x) { return x > 0 ? 1 / std::sqrt(x) : 0.0; });
+  const Eigen::MatrixXd unit = inverse.asDiagonal() * C * inverse.asDiagonal();
+  if (!unit.allFinite() || (unit - unit.transpose()).cwiseAbs().sum() > kRoundOff * static_cast<double>(C.size())) return false;
+  const Eigen::MatrixXd least = unit + kRoundOff * Eigen::MatrixXd::Identity(C.rows(), C.cols());
+  return C.rows() == 0 || Eigen::LLT<Eigen::MatrixXd>(least).info() == Eigen::Success;
+}
 
 PolynomialPosterior::PolynomialPosterior(std::shared_ptr<const MonomialBasis> basis, std::vector<CoefficientSet> sets,
                                          int outputs)

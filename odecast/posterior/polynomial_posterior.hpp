@@ -21,6 +21,9 @@ struct CoefficientSet {
   double score = 0;  ///< of the fit, lower is better
 };
 
+/// Symmetric, finite and positive semidefinite up to the round-off of whoever computed it.
+bool is_covariance(const Matrix& C);
+
 /// Motion that the equations do not explain, as white noise: in every `interval` the state moves by N(0, sd²) in addition, model units. Empty where
 /// they explain it all.
 struct Forcing {

@@ -30,6 +30,11 @@ std::vector<QuadraticModel::Move> QuadraticModel::moves(const std::vector<int>& 
   const Vector theta = inverse * bS;
   // Adding j gains (b_j - Q_jS θ)² / (Q_jj - Q_jS Q_SS⁻¹ Q_Sj); dropping i loses θ_i² /
   // (Q_SS⁻¹)_ii.
+  Vector slopes(all), rest(all);
+  for (int j = 0; j < all; ++j) {
+    slopes[j] = b[j] - cross.col(j).dot(theta);
+    rest[j] = Q(j, j) - cross.col(j).dot(half.col(j));
+  }
   for (int out = -1; out < p; ++out) {
     double lost = 0;
     if (out >= 0) {
@@ -38,8 +43,7 @@ std::vector<QuadraticModel::Move> QuadraticModel::moves(const std::vector<int>& 
     }
     for (int j = 0; j < all; ++j) {
       if (in_set[index(j)]) continue;
-      double slope = b[j] - cross.col(j).dot(theta);
-      double left = Q(j, j) - cross.col(j).dot(half.col(j));
+      double slope = slopes[j], left = rest[j];
       if (out >= 0) {
         // Without i: θ and Q_SS⁻¹ conditioned on θ_i = 0 (rank one).
         slope += half(out, j) * theta[out] / inverse(out, out);
@@ -70,7 +74,7 @@ Vector QuadraticModel::minimiser(const std::vector<int>& S) const {
 
 double QuadraticModel::settle(std::vector<int>& S) const {
   double change = 0;
-  for (int k = 0; k < 30; ++k) {
+  for (int k = 0; k < kMostMoves; ++k) {
     const auto list = moves(S);
     const auto best = std::min_element(list.begin(), list.end());
     if (best == list.end() || best->change >= -1e-6) break;

@@ -15,6 +15,13 @@ struct QuadraticModel {
   Vector b;
   std::vector<double> penalty;
 
+  static constexpr int kMostMoves = 30;  ///< of settle()
+  /// About how many operations moves() takes from a set of that size.
+  double work(std::size_t size) const {
+    const double p = static_cast<double>(size), all = static_cast<double>(b.size());
+    return p * p * p + 2 * p * p * all + 4 * p * all;
+  }
+
   /// A change of the set: `out` leaves (or -1), `in` enters (or -1); the change of cost + penalty.
   struct Move {
     int out, in;

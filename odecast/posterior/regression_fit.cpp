@@ -78,19 +78,35 @@ Regression regress(const RowFactor& factor, int n, int degree, bool select) {
 
 constexpr int kFewestBlocks = 5;  ///< that rows are drawn from
 
+constexpr std::size_t kFewestReplicates = 10;   ///< whatever they cost
+constexpr double kReplicatesWork = 3e10;        ///< operations, some seconds' on one core
+
+/// As many as the bound on work leaves, where no time is given: one takes about 12 u³ for u unknowns of a column.
+int most_replicates(const FitOptions& o, int outputs, std::size_t unknowns) {
+  const double u = static_cast<double>(unknowns);
+  if (o.budget) return o.replicates;
+  return static_cast<int>(std::clamp(kReplicatesWork / (12 * u * u * u * outputs), static_cast<double>(kFewestReplicates), 1e5));
+}
+
 /// Every replicate a set of the same weight. `price` is the penalty of each unknown, `outputs` how many columns of unknowns
 /// there are, each for one equation, or 1 where one column holds those of all.
 std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const FitOptions& o, int outputs, int monomials,
-                                       const std::vector<double>& penalty, double least, const std::string& source, const Observer& observer) {
+                                       const std::vector<double>& penalty, double least, const std::string& source, const Budget& budget,
+                                       const Observer& observer) {
   // Fewer blocks hardly ever leave one out: replicates would be alike.
   if (bootstrap.chunks() < kFewestBlocks * BlockBootstrap::kChunksPerBlock)
     throw_data({source, fmt::format("{:.1f} blocks of neighbours that depend on each other", bootstrap.chunks() / static_cast<double>(BlockBootstrap::kChunksPerBlock)),
                 fmt::format("at least {} blocks to draw from", kFewestBlocks),
                 "Give more rows, or take --posterior regression, which draws none."});
-  std::vector<CoefficientSet> sets(static_cast<std::size_t>(o.replicates));
+  std::vector<CoefficientSet> sets(static_cast<std::size_t>(std::min(o.replicates, most_replicates(o, outputs, penalty.size()))));
+  std::vector<char> drawn_in_time(sets.size(), 1);
   parallel_for(
       o.threads, sets.size(),
       [&](std::size_t k) {
+        if (k >= kFewestReplicates && budget.over()) {
+          drawn_in_time[k] = 0;
+          return;
+        }
         const std::vector<int> drawn = bootstrap.multiplicities(o.seed, k);
         CoefficientSet& set = sets[k];
         std::vector<double> theta;
@@ -101,9 +117,13 @@ std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const Fi
           theta.insert(theta.end(), e.x.begin(), e.x.end());
         }
         set.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Eigen::Index>(theta.size()));
-        set.weight = 1 / static_cast<double>(sets.size());
       },
       [&](std::size_t begun) { observer("drawing rows", static_cast<double>(begun) / static_cast<double>(sets.size())); });
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < sets.size(); ++k)
+    if (drawn_in_time[k]) std::swap(sets[kept++], sets[k]);
+  sets.resize(kept);
+  for (CoefficientSet& set : sets) set.weight = 1 / static_cast<double>(kept);
   return sets;
 }
 
@@ -117,7 +137,7 @@ std::vector<double> penalties(const MonomialBasis& basis, int n, int equations, 
 }
 
 std::vector<CoefficientSet> weak_replicates(const WeakRows& rows, const MonomialBasis& basis, const WeakPosterior& found,
-                                            const FitOptions& o, const FitData& data, const Observer& observer) {
+                                            const FitOptions& o, const FitData& data, const Budget& budget, const Observer& observer) {
   const int n = rows.dimension(), F = basis.size();
   WeakLinearisation around(rows, basis, found.coefficients, found.path);
   BlockBootstrap bootstrap(around.problem().triangle, n * F);
@@ -126,11 +146,11 @@ std::vector<CoefficientSet> weak_replicates(const WeakRows& rows, const Monomial
   for (const Matrix& part : around.whitened())
     for (Eigen::Index at = 0; at < part.rows(); at += size)
       bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
-  return replicates(bootstrap, o, 1, F, penalties(basis, n, n, static_cast<double>(data.summary.rows)), 1, data.source.name, observer);
+  return replicates(bootstrap, o, 1, F, penalties(basis, n, n, static_cast<double>(data.summary.rows)), 1, data.source.name, budget, observer);
 }
 
 std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor& factor, int n, const FitOptions& o,
-                                           FitSummary& summary, const Observer& observer) {
+                                           FitSummary& summary, const Budget& budget, const Observer& observer) {
   const MonomialBasis& basis = factor.basis();
   const int F = basis.size();
   BlockBootstrap bootstrap(factor.triangle(), F);
@@ -152,7 +172,7 @@ std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor&
       bootstrap.add(chunk);
     }
   });
-  return replicates(bootstrap, o, n, F, penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0, data.source.name, observer);
+  return replicates(bootstrap, o, n, F, penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0, data.source.name, budget, observer);
 }
 
 /// Whether residuals are larger than the noise explains: chi² per degree of freedom beyond 1 by more than five standard errors √(2 / values) and what
@@ -213,7 +233,16 @@ std::vector<DegreeTrial> try_degrees(const WeakData& weak, int n, bool select, c
 
 }  // namespace
 
-Fit fit_regression(const ObservationSource& source, const FitOptions& given, const Observer& observer) {
+namespace {
+
+struct OutOfTime {};
+
+Fit regression_in_time(const ObservationSource& source, const FitOptions& given, const Budget& budget, const Observer& observer) {
+  // Replicates that are there are worth something; half a posterior is not.
+  const Observer watch = [&](std::string_view what, double part) {
+    if (budget.over()) throw OutOfTime{};
+    observer(what, part);
+  };
   FitOptions o = given;
   Fit result;
   Model& model = result.model;
@@ -226,13 +255,13 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
                  fmt::format("{} with {} variables", o.degree, arguments),
                  "at most 600 candidate terms, variables × monomials", "Choose a lower degree.");
   check(o.derivative, n);
-  observer("reading", 0);
+  watch("reading", 0);
   const FitData data = fit_data(source, o);
   describe(model, source, data, o);
   smooth_last_state(model, data, summary);
   FitOptions choosing = given;
   if (automatic) choosing.degree = 2;  // of the polynomials that try derivatives
-  o = with_derivative(choosing, data, model, summary, false, observer);
+  o = with_derivative(choosing, data, model, summary, false, watch);
   const bool bootstrap = o.posterior == PosteriorKind::bootstrap;
   require_option(!bootstrap || (o.replicates >= 2 && o.replicates <= 100'000), "--replicates", fmt::format("{}", o.replicates),
                  "a whole number from 2 to 100000", "100 give a standard deviation to 7 %.");
@@ -244,22 +273,22 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
     const WeakData weak = weak_data(data, o);
     const auto begin = std::chrono::steady_clock::now();
     if (automatic) {
-      summary.degrees = try_degrees(weak, n, o.select_terms, source.name, observer);
+      summary.degrees = try_degrees(weak, n, o.select_terms, source.name, watch);
       o.degree = best_degree(summary.degrees);
     }
     const MonomialBasis basis(arguments, o.degree);
     const WeakRows integrals = weak_rows(weak.parts, basis, weak.noise, n);
     const WeakPosterior found = weak_posterior(
-        integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)}, source.name, observer);
+        integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)}, source.name, watch);
     r = regression_of(found);
     rows = static_cast<long>(integrals.rows());
     misfit = unexplained(r, static_cast<double>(n * rows), weak.noise, data.summary.sd.head(n).cwiseQuotient(data.scaling.scale.head(n)));
     if (bootstrap)
-      sets = weak_replicates(integrals, basis, found, o, data, observer);
+      sets = weak_replicates(integrals, basis, found, o, data, budget, observer);
     summary.seconds += seconds_since(begin);
   } else {
     const int degree = automatic ? highest_degree(arguments, n, static_cast<double>(data.summary.pairs)) : o.degree;
-    RowFactor factor = row_factor(data, n, degree, o, summary, observer);
+    RowFactor factor = row_factor(data, n, degree, o, summary, watch);
     rows = factor.rows();
     require_option(static_cast<double>(rows) >= monomial_count(arguments, degree), "--degree", fmt::format("{} rows for degree {}", rows, degree),
                    "a row for each monomial", "Give more data or choose a lower degree.");
@@ -272,28 +301,33 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
     for (int& q : r.posterior.terms) q = q / F * own + q % F;
     summary.seconds += seconds_since(begin);
     if (bootstrap) {
-      if (o.degree < degree) factor = row_factor(data, n, o.degree, o, summary, observer);
-      sets = row_replicates(data, factor, n, o, summary, observer);
+      if (o.degree < degree) factor = row_factor(data, n, o.degree, o, summary, watch);
+      sets = row_replicates(data, factor, n, o, summary, budget, observer);
     }
   }
   const auto begin = std::chrono::steady_clock::now();
   if (!bootstrap) sets = {coefficient_set(r.posterior, static_cast<int>(monomial_count(arguments, o.degree)))};
   summary.terms = static_cast<int>(r.posterior.terms.size());
+  const bool stopped = bootstrap && sets.size() < static_cast<std::size_t>(o.replicates);
+  const std::size_t drawn = sets.size();
   summary.usable = false;
   for (const CoefficientSet& set : sets) summary.usable = summary.usable || !set.support.empty();
   for (const CoefficientSet& set : sets)
     summary.usable = summary.usable && set.theta.allFinite() && set.covariance.allFinite();
   model.polynomial = {o.degree, std::move(sets)};
   summary.log_evidence = r.log_evidence;
-  summary.trusted = summary.usable && r.settled && !misfit;
-  summary.status = !summary.usable ? "diverged" : misfit ? "misfit" : r.settled ? "posterior" : "not_converged";
+  summary.trusted = summary.usable && r.settled && !misfit && !stopped;
+  summary.status = !summary.usable ? "diverged" : misfit ? "misfit" : stopped ? "stopped" : r.settled ? "posterior" : "not_converged";
   summary.reason =
       !summary.usable ? "no term is left, or a coefficient is not finite"
-      : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", o.replicates, rows,
+      : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", drawn, rows,
                                     is_weak(o) ? "integrals" : "rows", o.degree)
                       : fmt::format("normal posterior of {} coefficients of degree {} from {} {}", summary.terms, o.degree,
                                     rows, is_weak(o) ? "integrals" : "rows");
   if (summary.usable && is_weak(o)) summary.reason += fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit);
+  if (summary.usable && stopped)
+    summary.reason += fmt::format("; stopped at its {} before all {} were drawn{}", o.budget ? "budget" : "bound on work", o.replicates,
+                                  o.budget ? "" : ": --budget SECONDS lets it go on");
   if (summary.usable && misfit)
     summary.reason += fmt::format(
         ", where white noise alone gives 1: the equations do not explain all of the motion, or the noise {}, and bands are too narrow. Try a higher "
@@ -308,6 +342,21 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& given, con
   record.reason = summary.reason;
   summary.seconds += seconds_since(begin);
   return result;
+}
+
+}  // namespace
+
+Fit fit_regression(const ObservationSource& source, const FitOptions& options, const Observer& observer) {
+  const Budget budget = options.budget ? Budget::of_seconds(*options.budget) : Budget();
+  try {
+    return regression_in_time(source, options, budget, observer);
+  } catch (const OutOfTime&) {
+    Fit result;
+    result.summary.status = "stopped";
+    result.summary.reason = fmt::format("stopped at its budget of {:g} s, before there was a posterior. Give more with --budget", *options.budget);
+    result.summary.seconds = *options.budget;
+    return result;
+  }
 }
 
 }  // namespace odecast

@@ -113,12 +113,13 @@ std::vector<DrivenPiece> pieces(const ObservedRun& run, long row) {
 }
 
 Shooting::Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
-                   int per_segment, Flow flow, int threads)
+                   int per_segment, Flow flow, int threads, Budget* budget)
     : runs_(std::move(runs)),
       basis_(std::move(basis)),
       flow_(flow),
       per_segment_(per_segment),
       threads_(threads),
+      budget_(budget),
       noise_(Vector::Ones(dimension())) {
   assert(per_segment >= 1);
   for (std::size_t r = 0; r < runs_.size(); ++r) {
@@ -243,6 +244,17 @@ void Shooting::lay_out_weights() {
   }
 }
 
+double Shooting::work(long terms, bool sensitivities) const {
+  const double n = dimension(), p = static_cast<double>(terms), columns = n + p + 1,
+               stages = flow_.method == FlowMethod::rk4 ? 4 : 13;
+  double steps = 0;
+  for (const int s : substeps_) steps += s;
+  if (inputs() > 0) steps *= std::max(1.0, first_piece_.back() / static_cast<double>(substeps_.size()));
+  const double step = stages * (2 * p + (sensitivities ? columns * n * (n + stages / 2) : 0)),
+               slot = sensitivities ? n * columns * columns / 2 : n;
+  return kLanes * (steps * step + static_cast<double>(substeps_.size()) * slot);
+}
+
 Shooting::Evaluation Shooting::evaluate(const Support& support, const Vector& theta,
                                         const Matrix& starts, bool sensitivities) const {
   return run_jobs(support, theta, starts, sensitivities, nullptr);
@@ -253,6 +265,7 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
                                         double* path) const {
   const int n = dimension(), p = static_cast<int>(support.size()), columns = n + p + 1;
   assert(theta.size() == p && starts.rows() == segments() && starts.cols() == n);
+  spend(work(p, sensitivities));
   const FieldLists field(*basis_, reduced_, n, support, theta);
   const int monomials = static_cast<int>(field.parent.size());
 
@@ -380,7 +393,7 @@ double Shooting::segment_time() const {
 
 Vector Shooting::flow_error(const Flow& other, const Support& support, const Vector& theta,
                             const Matrix& starts) const {
-  const Shooting finer(runs_, basis_, per_segment_, other, threads_);
+  const Shooting finer(runs_, basis_, per_segment_, other, threads_, budget_);
   const Matrix a = evaluate(support, theta, starts, false).ends;
   const Matrix b = finer.evaluate(support, theta, starts, false).ends;
   return (a - b).cwiseAbs().colwise().maxCoeff().transpose();
@@ -408,6 +421,7 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
             const Matrix& starts, const Vector& gap_sd, double damping) {
   const int n = shooting.dimension(), p = static_cast<int>(theta.size());
   const long rows = static_cast<long>(shooting.segments()) * n;
+  shooting.spend(static_cast<double>(rows) * (2.0 * p * p + 4.0 * n * p + 10.0 * n * n));
   Sweep s;
   s.m.resize(rows, 1);
   s.a = Matrix::Zero(rows, 1);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "odecast/core/aligned.hpp"
+#include "odecast/core/budget.hpp"
 #include "odecast/core/matrix.hpp"
 #include "odecast/core/polynomial.hpp"
 #include "odecast/observations/dataset.hpp"
@@ -53,9 +54,9 @@ struct Flow {
 class Shooting {
  public:
   /// Segments of about `per_segment` observations, never across runs. The basis is of the variables and behind them the
-  /// inputs.
+  /// inputs. What evaluations and sweeps cost is counted in the budget, where one is given.
   Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
-           int per_segment, Flow flow, int threads = 1);
+           int per_segment, Flow flow, int threads = 1, Budget* budget = nullptr);
 
   int dimension() const { return static_cast<int>(runs_.front().values.cols()); }
   int inputs() const { return basis_->variables() - dimension(); }
@@ -74,6 +75,11 @@ class Shooting {
   };
   const Segment& segment(int j) const { return segments_[static_cast<std::size_t>(j)]; }
   int per_segment() const { return per_segment_; }
+  /// About how many operations an evaluation of so many terms takes.
+  double work(long terms, bool sensitivities) const;
+  void spend(double operations) const {
+    if (budget_) budget_->spend(operations);
+  }
   /// Mean time from one segment's start to the next one's; 0 where every run is one segment.
   double segment_time() const;
 
@@ -117,6 +123,7 @@ class Shooting {
   std::vector<Segment> segments_;
   Flow flow_;
   int per_segment_, threads_, slots_ = 0, blocks_ = 0;
+  Budget* budget_;
   Vector noise_, counts_;
   std::vector<int> substeps_, first_piece_;
   AlignedDoubles length_, observed_, root_weight_, piece_length_, piece_inputs_;

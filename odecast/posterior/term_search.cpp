@@ -36,11 +36,12 @@ FittedPath better(const std::vector<FittedPath>& paths) {
 TermSearch::TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
                        const TrajectoryOptions& options, const Vector& active,
                        const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
-                       const Observer& observer)
+                       Budget& budget, const Observer& observer)
     : options_(options),
       known_(known),
       smoothed_(smoothed),
       steps_(steps),
+      budget_(budget),
       observer_(observer),
       active_(active),
       shooting_(std::move(runs), basis, 1, {}, options.threads) {
@@ -56,7 +57,7 @@ TermSearch::TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const Mono
   long length = std::max(1L, std::lround(tau / 2 / spacing));
   length = std::max(1L, std::min(length, rows / 10));
   shooting_ = Shooting(shooting_.runs(), basis, static_cast<int>(length),
-                       {FlowMethod::rk4, tau / 6, 1}, options.threads);
+                       {FlowMethod::rk4, tau / 6, 1}, options.threads, &budget_);
   floor_ = Vector::Constant(dimension(), options.floor);
 }
 
@@ -125,7 +126,7 @@ bool TermSearch::descend(FittedPath& path, const Vector& gap_sd, int most, doubl
   const double round_off = 4 * std::numeric_limits<double>::epsilon() / gap_sd.minCoeff();
   const double asked = gain;
   gain = std::max(gain, shooting_.segments() * dimension() * round_off * round_off);
-  for (int k = 0; k < most;) {
+  for (int k = 0; k < most && !budget_.over();) {
     observer_("fitting", 0);
     const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd, damping);
     const Vector dtheta = theta_step(s, damping);
@@ -220,7 +221,7 @@ void TermSearch::converge(FittedPath& path, bool quick) {
     path.noise = noise;
     use(path);
     const bool refined = refine(path);
-    if (moved < 0.01 && !refined) break;
+    if ((moved < 0.01 && !refined) || budget_.over()) break;
     // Far from the data, and not about to come closer.
     if (round >= 2 && moved < 0.2 && noise.cwiseQuotient(initial_noise()).cwiseAbs2().mean() > kHopeless * kHopeless) break;
   }
@@ -307,14 +308,14 @@ bool TermSearch::eliminate(FittedPath& path, const Vector& gap_sd) {
 }
 
 FittedPath TermSearch::anneal(FittedPath path, double from, double eliminate_from) {
-  for (double q = from; q > kTight; q /= 2) {
+  for (double q = from; q > kTight && !budget_.over(); q /= 2) {
     use(path);
     descend(path, gaps(q), 3, 1);
     if (q <= eliminate_from && eliminate(path, gaps(q))) descend(path, gaps(q), 2, 1);
     // The noise is that of the smoother until the path is nearly continuous.
   }
   converge(path);
-  while (eliminate(path, gaps(tight(path.noise)))) converge(path);
+  while (!budget_.over() && eliminate(path, gaps(tight(path.noise)))) converge(path);
   return path;
 }
 
@@ -326,6 +327,7 @@ FittedPath TermSearch::find(const Support& support) {
   for (const double from : {0.25, 0.0, 0.03}) {
     found.push_back(anneal(begin, 0.25, from));
     reset_flow();
+    if (budget_.over()) break;
     for (std::size_t k = 0; k + 1 < found.size(); ++k)
       if (found[k].support == found.back().support) return better(found);
   }
@@ -334,7 +336,7 @@ FittedPath TermSearch::find(const Support& support) {
 
 FittedPath TermSearch::follow(const Support& support) {
   FittedPath path = start(support);
-  for (double q = 1; q > kTight; q /= 2) {
+  for (double q = 1; q > kTight && !budget_.over(); q /= 2) {
     use(path);
     descend(path, gaps(q), 3, 1);
   }
@@ -380,7 +382,7 @@ FittedPath TermSearch::moved(const FittedPath& from, const Linearised& l, const 
 }
 
 void TermSearch::improve(FittedPath& path, const Support& all) {
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 8 && !budget_.over(); ++round) {
     const Linearised l = linearise(path, all);
     struct Proposal {
       double change;
@@ -398,7 +400,8 @@ void TermSearch::improve(FittedPath& path, const Support& all) {
     propose(straight, set);
     auto list = l.model.moves(l.chosen);
     std::sort(list.begin(), list.end());
-    for (std::size_t k = 0; k < std::min<std::size_t>(12, list.size()); ++k) {
+    for (std::size_t k = 0; k < std::min<std::size_t>(12, list.size()) && !budget_.over(); ++k) {
+      budget_.spend(QuadraticModel::kMostMoves * l.model.work(l.chosen.size()));
       std::vector<int> through = l.chosen;
       QuadraticModel::apply(through, list[k]);
       propose(list[k].change, through);
@@ -408,10 +411,10 @@ void TermSearch::improve(FittedPath& path, const Support& all) {
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& x, const Proposal& y) { return x.change < y.change; });
     bool moved_on = false;
-    for (std::size_t k = 0; k < std::min<std::size_t>(4, proposals.size()) && !moved_on; ++k) {
+    for (std::size_t k = 0; k < std::min<std::size_t>(4, proposals.size()) && !moved_on && !budget_.over(); ++k) {
       FittedPath other = moved(path, l, proposals[k].set);
       converge(other);
-      while (eliminate(other, gaps(tight(other.noise)))) converge(other);
+      while (!budget_.over() && eliminate(other, gaps(tight(other.noise)))) converge(other);
       if (other.score < path.score - 1e-6) {
         path = std::move(other);
         moved_on = true;
@@ -433,7 +436,8 @@ std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support
     };
     std::vector<Known> known = {{0, l.chosen, false}};
     std::set<std::vector<int>> seen = {l.chosen};
-    for (int pops = 0; pops < kExpanded; ++pops) {
+    for (int pops = 0; pops < kExpanded && !budget_.over(); ++pops) {
+      budget_.spend(l.model.work(l.chosen.size()));
       std::size_t next = known.size();
       for (std::size_t k = 0; k < known.size(); ++k)
         if (!known[k].expanded && (next == known.size() || known[k].change < known[next].change))
@@ -453,7 +457,7 @@ std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support
     std::stable_sort(known.begin() + 1, known.end(),
                      [](const Known& x, const Known& y) { return x.change < y.change; });
     std::vector<FittedPath> paths = {path};
-    for (std::size_t k = 1; k < known.size() && static_cast<int>(k) <= options_.neighbours; ++k) {
+    for (std::size_t k = 1; k < known.size() && static_cast<int>(k) <= options_.neighbours && !budget_.over(); ++k) {
       use(path);
       FittedPath other = moved(path, l, known[k].set);
       converge(other, true);
@@ -461,7 +465,7 @@ std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support
     }
     std::stable_sort(paths.begin(), paths.end(),
                      [](const FittedPath& x, const FittedPath& y) { return x.score < y.score; });
-    if (paths.front().support == path.support || round == 3) return paths;
+    if (paths.front().support == path.support || round == 3 || budget_.over()) return paths;
     path = paths.front();
   }
 }
@@ -576,14 +580,14 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
   FittedPath path = start(candidates);
   use(path);
   Vector gap_sd = likeliest_gaps(path, path.noise);
-  while (!all && eliminate(path, gaps_of_forecasts(path, gap_sd))) gap_sd = likeliest_gaps(path, gap_sd);
+  while (!all && !budget_.over() && eliminate(path, gaps_of_forecasts(path, gap_sd))) gap_sd = likeliest_gaps(path, gap_sd);
   // Shorter segments, so that what the equations lack has a say within them too; white noise keeps its variance per time.
   const auto states = shooting_.path(path.support, path.theta, path.starts);
   const double before = shooting_.segment_time();
   std::size_t longest = 0;
   for (const ObservedRun& run : shooting_.runs()) longest = std::max(longest, run.times.size());
   const int length = std::min(shooting_.per_segment(), static_cast<int>(longest)) / kShorter;
-  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, length), shooting_.flow(), options_.threads);
+  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, length), shooting_.flow(), options_.threads, &budget_);
   path.starts.resize(shooting_.segments(), dimension());
   for (int j = 0; j < shooting_.segments(); ++j)
     path.starts.row(j) = states[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
@@ -594,11 +598,11 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
     gap_sd = likeliest_gaps(path, path.noise);
   do
     descend(path, gap_sd, 30, 0.1);
-  while (refine(path));
+  while (!budget_.over() && refine(path));
   do {
     gap_sd = gaps_of_forecasts(path, gap_sd);
     descend(path, gap_sd, 30, 0.1);
-  } while (!all && eliminate(path, gap_sd));
+  } while (!all && !budget_.over() && eliminate(path, gap_sd));
   rate(path);
   return {path, {gap_sd, shooting_.segment_time()}};
 }
@@ -611,7 +615,7 @@ Vector TermSearch::gaps_of_forecasts(const FittedPath& path, const Vector& gap_s
 
 Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
   const Vector least = gaps(tight(path.noise));
-  for (int k = 0; k < 60; ++k) {
+  for (int k = 0; k < 60 && !budget_.over(); ++k) {
     descend(path, gap_sd, 10, 0.1);
     const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
     const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
@@ -637,7 +641,16 @@ void TermSearch::charge(FittedPath& path, double misfit) const {
   for (const FieldTerm& t : path.support) path.score += penalty(t), path.weighed += averaging_penalty(t);
 }
 
-Vector TermSearch::integral_regression(const Support& support, double ridge) {
+double TermSearch::explained(const Support& support) {
+  Vector shares;
+  integral_regression(support, 1e-6, &shares);
+  double least = 1;
+  for (int i = 0; i < dimension(); ++i)
+    if (active_[i] != 0) least = std::min(least, shares[i]);
+  return least;
+}
+
+Vector TermSearch::integral_regression(const Support& support, double ridge, Vector* explained) {
   const MonomialBasis& basis = *shooting_.basis();
   const int n = dimension(), F = basis.size();
   // Windows of one segment each; the trapezoidal rule on the smoothed observations, linear between their times.
@@ -668,6 +681,7 @@ Vector TermSearch::integral_regression(const Support& support, double ridge) {
     change.row(j) = z.row(s.first + s.intervals()) - z.row(s.first);
   }
   Vector theta = Vector::Zero(static_cast<long>(support.size()));
+  if (explained) *explained = Vector::Zero(n);
   for (int i = 0; i < n; ++i) {
     std::vector<int> terms;
     for (std::size_t c = 0; c < support.size(); ++c)
@@ -681,6 +695,9 @@ Vector TermSearch::integral_regression(const Support& support, double ridge) {
     gram.diagonal().array() += 1e-300;
     const Vector solved = Eigen::LDLT<Eigen::MatrixXd>(gram).solve(X.transpose() * change.col(i));
     for (long c = 0; c < p; ++c) theta[terms[index(c)]] = solved[c];
+    const auto count = static_cast<double>(rows.rows()), all = change.col(i).squaredNorm();
+    if (explained && rows.rows() > p && all > 0)
+      (*explained)[i] = 1 - (change.col(i) - X * solved).squaredNorm() / all * count / (count - static_cast<double>(p));
   }
   return theta;
 }

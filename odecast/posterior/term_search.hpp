@@ -30,12 +30,12 @@ struct LoosePath {
 /// The search for terms on one set of observations.
 class TermSearch {
  public:
-  /// `active` is 0 for a constant variable or input; `known` is the noise, where given. Model units. `options`, `smoothed`, `steps` and
-  /// `observer` must outlive it.
+  /// `active` is 0 for a constant variable or input; `known` is the noise, where given. Model units. `options`, `smoothed`, `steps`, `budget` and
+  /// `observer` must outlive it. Once the budget is over everything ends soon with what it has; the budget may be renewed.
   TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
              const TrajectoryOptions& options, const Vector& active,
              const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
-             const Observer& observer);
+             Budget& budget, const Observer& observer);
 
   int dimension() const { return shooting_.dimension(); }
   Shooting& shooting() { return shooting_; }
@@ -43,6 +43,9 @@ class TermSearch {
   double tight(const Vector& noise) const;
   /// All terms up to a degree.
   Support candidates(int degree) const;
+  /// The share of the motion over segments, of the variable that is least so, that the integral form of start() explains with these terms, less what as many terms explain
+  /// of anything: 1 - (1 - R²) N / (N - p), and 0 where there are no more segments than terms of an equation.
+  double explained(const Support& support);
   /// Terms by annealing: several ways to eliminate, until two agree.
   FittedPath find(const Support& support);
   /// The path of a given set of terms.
@@ -103,7 +106,7 @@ class TermSearch {
   ///   z(t + τ) - z(t) = Σ θ ∫ φ(z, w) dt
   /// by ridge regression, or zero: what shoots best.
   FittedPath start(const Support& support);
-  Vector integral_regression(const Support& support, double ridge);
+  Vector integral_regression(const Support& support, double ridge, Vector* explained = nullptr);
   /// The sd of gaps of q times the noise.
   Vector gaps(double q) const { return q * shooting_.noise(); }
   double cost(const FittedPath& path, const Vector& gap_sd);
@@ -145,6 +148,7 @@ class TermSearch {
   std::optional<Vector> known_;
   const Smoothed& smoothed_;
   long& steps_;
+  Budget& budget_;
   const Observer& observer_;
   Vector active_;  ///< 0 for a constant variable or input
   Shooting shooting_;

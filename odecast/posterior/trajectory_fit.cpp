@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cmath>
 
 #include "odecast/core/error.hpp"
@@ -16,6 +17,9 @@ namespace {
 /// Standard errors by which residuals of the right equations are not alike on the scale of the motion: the statistic is a sum of squares, whose tail
 /// is longer than the normal's.
 constexpr double kPersistent = 6;
+
+constexpr const char* kLooksLikeNoise =
+    "no term is supported: the rows look like noise. They may be too far apart, or those of a map (--kind map)";
 
 /// Everything in model units, and what is known before the search.
 struct Prepared {
@@ -220,13 +224,88 @@ double noise_ratio(TermSearch& search, const FittedPath& path, const Vector& act
   return std::sqrt(sum / active.head(reference.size()).sum());
 }
 
+/// Whether nothing tells the observations of any variable from white noise: neither their successive differences (von Neumann, Ann.
+/// Math. Statist. 12 (1941) 367), 2 (1 - ρ_1) of the variance within two standard errors, nor their autocorrelations up to lag
+/// m, N (N + 2) Σ ρ_k² / (N - k) (Ljung & Box, Biometrika 65 (1978) 297) within three standard errors of m; both a little wider for many
+/// variables, of which the largest counts.
+bool looks_white(const Prepared& p) {
+  const double many = std::log(p.active.head(p.scaling.scale.size()).sum());
+  for (long i = 0; i < p.scaling.scale.size(); ++i) {
+    if (p.active[i] == 0) continue;
+    double count = 0, sum = 0;
+    for (const ObservedRun& run : p.runs) {
+      count += run.weights.col(i).sum();
+      sum += run.weights.col(i).dot(run.values.col(i));
+    }
+    const double mean = sum / count;
+    const long lags = std::clamp(std::lround(count / 4), 2L, 20L);
+    std::vector<double> products(index(lags) + 1, 0);
+    for (const ObservedRun& run : p.runs)
+      for (long k = 0; k < run.values.rows(); ++k)
+        for (long lag = 0; lag <= std::min(lags, k); ++lag)
+          products[index(lag)] += run.weights(k, i) * run.weights(k - lag, i) * (run.values(k, i) - mean) *
+                                  (run.values(k - lag, i) - mean);
+    const double neighbours = products[1] / products[0];
+    double portmanteau = 0;
+    for (long lag = 1; lag <= lags; ++lag) {
+      const double rho = products[index(lag)] / products[0];
+      portmanteau += count * (count + 2) * rho * rho / (count - static_cast<double>(lag));
+    }
+    const auto m = static_cast<double>(lags);
+    if (std::abs(neighbours) * std::sqrt(count) > std::sqrt(4 + 2 * many) ||
+        portmanteau - m > (3 + many) * std::sqrt(2 * m))
+      return false;
+  }
+  return true;
+}
+
+/// The bound on the search: kMostEvaluations of all candidates with slopes, many times what searches that succeed take, but no more
+/// than kWork, some seconds' on one core; unless there are so many observations that kFewestEvaluations of sparse equations take longer.
+/// Where the integral form with all candidates explains most of the motion, sparse equations are likely to be found, and
+/// kPromising times as much may be spent.
+constexpr double kMostEvaluations = 3000, kFewestEvaluations = 150, kWork = 1.2e10, kExplained = 0.95, kPromising = 60;
+
+double default_work(TermSearch& search, const Support& candidates) {
+  const Shooting& shooting = search.shooting();
+  const auto all = static_cast<long>(candidates.size()), sparse = std::min(all, 8L * shooting.dimension());
+  const double most = search.explained(candidates) > kExplained ? kPromising * kWork : kWork;
+  return std::max(kFewestEvaluations * shooting.work(sparse, true),
+                  std::min(kMostEvaluations * shooting.work(all, true), most));
+}
+
+/// Coefficients and last state of a path, and how well they are known.
+CoefficientSet coefficient_set(TermSearch& search, const FittedPath& path, const std::optional<Vector>& gaps) {
+  const Shooting& s = search.shooting();
+  search.use(path);
+  const Vector gap_sd = gaps ? *gaps : Vector(search.tight(path.noise) * s.noise());
+  const double wider = search.covariance_factor(path);
+  const auto e = s.evaluate(path.support, path.theta, path.starts, true);
+  const Sweep done = sweep(s, e, path.theta, path.starts, gap_sd);
+  CoefficientSet m;
+  m.support = path.support;
+  m.theta = path.theta;
+  m.covariance = wider * inverse_information(done.Q);
+  m.last_state = e.ends.row(s.segments() - 1).transpose();
+  m.last_slope = done.ends.back().slope;
+  m.last_covariance = wider * done.ends.back().covariance;
+  m.score = path.score;
+  return m;
+}
+
+/// Whether it is a distribution: where the observations do not determine the coefficients, information is lost to round-off
+/// and its inverse is none, or not positive.
+bool is_distribution(const CoefficientSet& m) {
+  return m.theta.allFinite() && m.last_state.allFinite() && m.last_slope.allFinite() && std::isfinite(m.score) &&
+         is_covariance(m.covariance) && is_covariance(m.last_covariance);
+}
+
 /// The lowest degree whose equations explain the data down to that noise, up to `degree`.
-FittedPath climb(TermSearch& search, const Prepared& p, int degree) {
+FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget& budget) {
   FittedPath best;
   for (int g = std::min(2, degree); g <= degree; ++g) {
     FittedPath path = search.find(search.candidates(g));
     if (path.score < best.score || g == std::min(2, degree)) best = std::move(path);
-    if (noise_ratio(search, best, p.active) <= 1.06) break;
+    if (budget.over() || noise_ratio(search, best, p.active) <= 1.06) break;
   }
   return best;
 }
@@ -235,7 +314,9 @@ FittedPath climb(TermSearch& search, const Prepared& p, int degree) {
 
 TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
                              const Observer& observer) {
+  const auto begin = std::chrono::steady_clock::now();
   const Prepared p = prepare(data, o);
+  Budget budget;
   TrajectoryFit fit;
   fit.scaling = p.scaling;
   fit.input_scale = p.input_scale;
@@ -246,7 +327,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     return runs;
   };
   TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active, p.known,
-                  p.smoothed, fit.steps, observer);
+                  p.smoothed, fit.steps, budget, observer);
   // Where observations stand much closer than the signal moves, terms are found on groups of them.
   int group = static_cast<int>(std::floor(p.smoothed.time_scale / (30 * p.spacing)));
   group -= group % 2 == 0;
@@ -256,6 +337,16 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     for (int m = 0; m < fit.basis->size(); ++m)
       if (fit.basis->powers(m) == term.powers) given.push_back({term.equation, m});
   std::sort(given.begin(), given.end());
+  const Support all = fine.candidates(o.degree);
+  if (given.empty() && looks_white(p)) {
+    fit.noise = p.smoothed.noise.cwiseProduct(p.scaling.scale);
+    fit.status = "diverged";
+    fit.reason = kLooksLikeNoise;
+    return fit;
+  }
+  const double work = o.budget ? 0 : default_work(fine, given.empty() ? all : given);
+  // What is left of the seconds is for the bands of equations that do not fit.
+  budget = o.budget ? Budget::of_seconds(0.7 * *o.budget) : Budget::of_work(work);
   if (!given.empty()) {
     path = fine.follow(given);
   } else if (group >= 3) {
@@ -264,16 +355,15 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     if (p.known) known = *p.known / std::sqrt(static_cast<double>(group));
     TrajectoryOptions plain = o;  // outliers have lost their pull in the groups
     plain.robust = false;
-    TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps, observer);
-    path = climb(search, p, o.degree);
+    TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps, budget, observer);
+    path = climb(search, p, o.degree, budget);
     path.starts = transfer(search, path, fine);
     path.noise = fine.initial_noise();
     fine.converge(path);
   } else {
-    path = climb(fine, p, o.degree);
+    path = climb(fine, p, o.degree, budget);
     fine.converge(path);
   }
-  const Support all = fine.candidates(o.degree);
   if (given.empty()) fine.improve(path, all);
   std::vector<FittedPath> paths = {path};
   // Equations that miss part of the motion: residuals larger than the noise, and alike at neighbours; or alike on the scale of the motion.
@@ -291,37 +381,31 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     paths = fine.neighbourhood(path, all);
     judge(paths.front());
   }
+  fit.stopped = budget.over();
   if (fit.misfit) {
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    budget = o.budget ? Budget::of_seconds(*o.budget - spent) : Budget::of_work(work / 3);
     auto [loose, forcing] = fine.loosen(given.empty() ? all : given, !given.empty());
     fit.forcing = forcing;
     fit.continuity = forcing.sd.cwiseQuotient(loose.noise).maxCoeff();
     paths = {std::move(loose)};
+    fit.stopped = fit.stopped || budget.over();
   }
+  const FittedPath best = paths.front();
   double total = 0, least = kInfinity;
-  for (const FittedPath& one : paths) least = std::min(least, one.weighed);
-  for (FittedPath& one : paths) {
-    const Shooting& s = fine.shooting();
-    fine.use(one);
-    const Vector gap_sd = fit.misfit ? fit.forcing.sd : Vector(fine.tight(one.noise) * s.noise());
-    const double wider = fine.covariance_factor(one);
-    const auto e = s.evaluate(one.support, one.theta, one.starts, true);
-    const Sweep done = sweep(s, e, one.theta, one.starts, gap_sd);
-    CoefficientSet m;
-    m.support = one.support;
-    m.theta = one.theta;
-    m.covariance = wider * inverse_information(done.Q);
-    m.last_state = e.ends.row(s.segments() - 1).transpose();
-    m.last_slope = done.ends.back().slope;
-    m.last_covariance = wider * done.ends.back().covariance;
-    m.score = one.score;
-    m.weight = std::exp(-(one.weighed - least) / o.temper);
-    total += m.weight;
+  for (const FittedPath& one : paths) {
+    const std::optional<Vector> gaps = fit.misfit ? std::optional(fit.forcing.sd) : std::nullopt;
+    CoefficientSet m = coefficient_set(fine, one, gaps);
+    if (!is_distribution(m)) continue;
+    m.weight = one.weighed;
+    least = std::min(least, one.weighed);
     fit.members.push_back(std::move(m));
   }
+  for (CoefficientSet& m : fit.members) total += m.weight = std::exp(-(m.weight - least) / o.temper);
   for (CoefficientSet& m : fit.members) m.weight /= total;
-  const FittedPath& best = paths.front();
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
-  fit.usable = std::isfinite(best.score) && best.theta.allFinite() && !best.support.empty();
+  const bool singular = fit.members.empty();
+  fit.usable = !singular && !fit.members.front().support.empty();
   // Every coefficient and every start of a run is an unknown.
   const double unknowns = static_cast<double>(best.support.size() + p.runs.size() * index(fine.dimension())),
                values = fine.shooting().counts().sum();
@@ -330,6 +414,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   fit.noise_too_small = p.known && !fit.misfit && fit.noise_ratio > 1.2 + 5 / std::sqrt(2 * values);
   fit.status = !fit.usable            ? "diverged"
                : fit.underdetermined ? "underdetermined"
+               : fit.stopped         ? "stopped"
                : fit.misfit          ? "misfit"
                : fit.noise_too_small ? "noise_too_small"
                                      : "converged";
@@ -339,9 +424,16 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   if (best.support.empty())
     fit.reason = fit.misfit ? fmt::format("no equation in {} moves like the rows, which are smooth. Give more variables, or what drives them (--inputs)",
                                           data.dimension() == 1 ? "one variable, which alone cannot oscillate," : "these variables")
-                            : "no term is supported: the rows look like noise. They may be too far apart, or those of a map (--kind map)";
+                            : kLooksLikeNoise;
+  else if (singular)
+    fit.reason = fmt::format("{} terms were found, but {:.0f} values do not determine their coefficients. Give more rows, or a lower degree",
+                             best.support.size(), values);
   else if (fit.underdetermined)
     fit.reason += fmt::format("; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns, values);
+  else if (fit.stopped)
+    fit.reason += fmt::format("; stopped at its {}, with residuals {:.2f} times the noise: better equations may be there. {}",
+                              o.budget ? fmt::format("budget of {:g} s", *o.budget) : "bound on work", fit.noise_ratio,
+                              o.budget ? "Give more with --budget" : "Let it go on with --budget SECONDS, or try a lower degree, or fewer variables");
   else if (fit.misfit)
     fit.reason += fmt::format(
         "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours correlated by {:.2f}{}): random forcing "

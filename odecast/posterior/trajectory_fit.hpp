@@ -37,6 +37,9 @@ struct TrajectoryOptions {
   /// Measured inputs keep their value until the next row instead of being linear between rows.
   bool hold_inputs = false;
   bool time_input = false;  ///< the time is one more input, the last
+  /// Seconds after which the search ends with what it has. Where not given it ends after an amount of work that depends
+  /// on the size of the data and of the candidates alone (docs/theory.md), so that the result does not depend on the machine.
+  std::optional<double> budget = {};
   int threads = 1;
 };
 
@@ -56,6 +59,7 @@ struct TrajectoryFit {
   bool misfit = false;
   bool underdetermined = false;  ///< more unknowns than half of the values
   bool noise_too_small = false;  ///< residuals look like noise, but larger than the one given
+  bool stopped = false;          ///< at the end of the budget: better equations may be there
   long steps = 0;  ///< Gauss–Newton steps
   bool usable = false;
   std::string status, reason;

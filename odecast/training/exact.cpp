@@ -282,14 +282,21 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
     Matrix W2;
     Vector B2;
     LbfgsResult result;
+    bool stopped = false;
   };
   std::vector<Start> starts(static_cast<std::size_t>(options.starts));
+  const double F = basis.size(), evaluation = 6 * F * F * k;
+  const auto bound = [&] {
+    return options.budget ? Budget::of_seconds(*options.budget - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count())
+                          : Budget::of_work(std::max(kExactWork / options.starts, 3 * evaluation));
+  };
   for (std::size_t s = 0; s < starts.size(); ++s) summary.seeds.push_back(options.seed + s);
   parallel_for(
       options.threads, starts.size(),
       [&](std::size_t s) {
         Start& start = starts[s];
         ExactObjective own = objective;
+        Budget budget = bound();
         // Biases are drawn too: from zero they would have zero slope at even degrees.
         start.theta.resize(static_cast<Eigen::Index>(k) * n + k);
         Stream stream(summary.seeds[s], Purpose::initial_weights, 0);
@@ -297,11 +304,14 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
         start.result = minimise(
             [&](const Vector& theta, Vector& gradient) {
               pulse();
+              budget.spend(evaluation);
               return own(theta, gradient);
             },
             start.theta,
             {.max_iterations = options.max_iterations,
-             .gradient_tolerance = options.gradient_tolerance});
+             .gradient_tolerance = options.gradient_tolerance,
+             .budget = &budget});
+        start.stopped = budget.over();
         Vector ignored(start.theta.size());
         own(start.theta, ignored);
         start.W2 = own.W2();
@@ -342,9 +352,13 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
   }
   summary.objective = best.result.value;
   summary.converged = best.result.converged;
+  summary.stopped = best.stopped && !best.result.converged;
   summary.reason = fmt::format(
       "{}; {} of {} starts end in the best of {} minim{}, gradient {:.1e} of the objective",
-      summary.converged ? "converged" : "did not converge", summary.minima.front().count,
+      summary.converged ? "converged"
+      : summary.stopped ? fmt::format("stopped at its {} after {} iterations", options.budget ? fmt::format("budget of {:g} s", *options.budget) : "bound on work", best.result.iterations)
+                        : "did not converge",
+      summary.minima.front().count,
       starts.size(), summary.minima.size(), summary.minima.size() == 1 ? "um" : "a",
       best.result.gradient);
   hidden.weights = Eigen::Map<const Matrix>(best.theta.data(), k, n);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <Eigen/Cholesky>
 #include <string>
 #include <vector>
@@ -65,10 +66,18 @@ struct ExactOptions {
   double gradient_tolerance = 1e-7;
   std::uint64_t seed = 1;
   int threads = 1;
+  /// Seconds after which all starts end where they are. Where not given, each ends after its share of kExactWork.
+  std::optional<double> budget = {};
 };
+
+/// Operations of all starts together, unless a time is given: the same on every machine. An evaluation takes about 6 F² k of
+/// them, so that the paper's network (F = k = 10) never comes near.
+inline constexpr double kExactWork = 3e10;
+
 
 struct ExactSummary {
   bool converged = false;
+  bool stopped = false;  ///< by the bound on work or time
   std::string reason;
   bool least_squares = false;  ///< r = 0: solved directly
   long iterations = 0;         ///< of all starts

@@ -75,7 +75,8 @@ LbfgsResult minimise(const SmoothFunction& f, Vector& theta, const LbfgsOptions&
   const auto measure = [&] {
     return theta.cwiseProduct(gradient).cwiseAbs().maxCoeff() / result.value;
   };
-  for (; result.iterations < options.max_iterations; ++result.iterations) {
+  const auto over = [&] { return options.budget && options.budget->over(); };
+  for (; result.iterations < options.max_iterations && !over(); ++result.iterations) {
     result.gradient = measure();
     if (result.gradient <= options.gradient_tolerance) {
       result.converged = true;

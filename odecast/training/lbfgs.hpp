@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "odecast/core/budget.hpp"
 #include "odecast/core/matrix.hpp"
 
 namespace odecast {
@@ -13,6 +14,7 @@ struct LbfgsOptions {
   /// that the test does not depend on the units of θ. Near a minimum f is off by about the square of
   /// this; below 1e-8 round-off in f hides the way down.
   double gradient_tolerance = 1e-7;
+  const Budget* budget = nullptr;  ///< f spends it; the iteration ends when it is over
 };
 
 struct LbfgsResult {

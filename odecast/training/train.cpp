@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "odecast/core/budget.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
 #include "odecast/training/kernel_gradient.hpp"
@@ -111,14 +112,15 @@ TrainSummary run_schedule(Network& network, Gradient& loss_and_gradient, const D
   Adam adam(theta.size());
   Matrix targets(rows.rows(), rows.dimension());
   std::uint64_t mask_index = 0;
+  const Budget budget = o.budget ? Budget::of_seconds(*o.budget) : Budget();
   double total = 0;
   for (const Phase& phase : o.schedule) total += static_cast<double>(phase.steps) * o.batches;
-  for (int batch = 0; batch < o.batches; ++batch) {
+  for (int batch = 0; batch < o.batches && !budget.over(); ++batch) {
     draw_targets(rows, o, batch, targets);
     loss_and_gradient.set_targets(targets);
     double loss = 0;
     for (const Phase& phase : o.schedule) {
-      for (int step = 0; step < phase.steps; ++step, ++summary.iterations) {
+      for (int step = 0; step < phase.steps && !budget.over(); ++step, ++summary.iterations) {
         observer("training", static_cast<double>(summary.iterations) / total);
         loss = 0;
         gradient.setZero();
@@ -145,6 +147,12 @@ TrainSummary run_schedule(Network& network, Gradient& loss_and_gradient, const D
   if (!theta.allFinite()) {
     summary.status = TrainStatus::diverged;
     summary.reason = "a weight is not finite; try a smaller learning rate or --scale standard";
+    return summary;
+  }
+  if (static_cast<double>(summary.iterations) < total) {
+    summary.status = TrainStatus::stopped;
+    summary.reason = fmt::format("stopped at its budget of {:g} s after {} of {:.0f} steps of the schedule", *o.budget,
+                                 summary.iterations, total);
     return summary;
   }
   summary.reason = fmt::format("took all {} steps of the schedule", summary.iterations);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,10 +35,12 @@ struct TrainOptions {
   bool mask_per_batch = false;
   std::uint64_t seed = 1;
   int threads = 1;
+  std::optional<double> budget = {};  ///< seconds after which the schedule is left; it is its own bound otherwise
 };
 
 enum class TrainStatus {
   schedule_done,  ///< every step of the schedule was taken
+  stopped,        ///< by the budget, before that
   diverged,       ///< the loss or a weight stopped being finite
 };
 
