@@ -153,11 +153,13 @@ class Place:
                     file.write(OLD)
 
     def files(self):
-        """Every file below the directory with its bytes."""
+        """Every regular file below the directory with its bytes."""
         found = {}
         for folder, _, names in os.walk(self.work):
             for name in names:
                 path = os.path.join(folder, name)
+                if not os.path.isfile(path):  # a FIFO
+                    continue
                 with open(path, 'rb') as file:
                     found[os.path.relpath(path, self.work)] = file.read()
         return found
