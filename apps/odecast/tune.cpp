@@ -10,6 +10,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/random.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/posterior/model_file.hpp"
 #include "odecast/study/work.hpp"
 
@@ -75,11 +76,11 @@ std::vector<Candidate> candidates(const Arguments& a) {
 
 std::string table_csv(const Tuning& t, const std::vector<Candidate>& all, const std::vector<std::string>& variables) {
   std::string text = "rank,settings,energy,energy_se,behind_best,behind_best_se,coverage,coverage_se,without_forecast";
-  for (const auto& v : variables) text += ",crps_" + v;
+  for (const auto& v : variables) text += ',' + csv_cell("crps_" + v);
   text += '\n';
   for (std::size_t k = 0; k < t.rows.size(); ++k) {
     const TuneRow& r = t.rows[k];
-    text += fmt::format("{},{}", k + 1, all[r.candidate].words);
+    text += fmt::format("{},{}", k + 1, csv_cell(all[r.candidate].words));
     if (!r.fitted) {
       text += std::string(7 + variables.size(), ',') + "\n";
       continue;

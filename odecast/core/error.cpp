@@ -1,18 +1,22 @@
 #include "odecast/core/error.hpp"
 
+#include "odecast/core/text.hpp"
+
 namespace odecast {
 
 namespace {
 
-/// One line, or with a text to show or a choice of remedies: that line and indented ones below it.
+/// One line, or with a text to show or a choice of remedies: that line and indented ones below it. What it is made of may come from
+/// anywhere, such as a header of half a million names; a path is shown whole.
 std::string message(const Complaint& c) {
-  std::string text = c.where + ": found " + c.found + ", expected " + c.expected + ".";
-  if (c.line.empty() && c.others.empty()) return text + " " + c.remedy;
-  if (!c.line.empty()) text += "\n  " + c.line;
-  if (c.others.empty()) return text + "\n  " + c.remedy;
-  text += "\n  1. " + c.remedy;
+  const auto part = [](const std::string& text) { return printable(text, 500); };
+  std::string text = printable(c.where, 5000) + ": found " + part(c.found) + ", expected " + part(c.expected) + ".";
+  if (c.line.empty() && c.others.empty()) return text + " " + part(c.remedy);
+  if (!c.line.empty()) text += "\n  " + part(c.line);
+  if (c.others.empty()) return text + "\n  " + part(c.remedy);
+  text += "\n  1. " + part(c.remedy);
   for (std::size_t i = 0; i < c.others.size(); ++i)
-    text += "\n  " + std::to_string(i + 2) + ". " + c.others[i];
+    text += "\n  " + std::to_string(i + 2) + ". " + part(c.others[i]);
   return text;
 }
 

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/observations/reading.hpp"
 
 namespace odecast {
@@ -17,6 +19,15 @@ std::string quantile_name(const std::string& variable, double probability) {
   return fmt::format("{}_q{:.12g}", variable, 100 * probability);
 }
 
+/// What stands between a variable and the name of a band of its observations: _observed, with more underscores before it where a variable
+/// is another one and that, so that no two columns have one name.
+std::string observed_mark(const std::vector<std::string>& variables) {
+  std::string mark = "_observed";
+  const auto taken = [&](const std::string& v) { return std::find(variables.begin(), variables.end(), v + mark) != variables.end(); };
+  while (std::any_of(variables.begin(), variables.end(), taken)) mark = '_' + mark;
+  return mark;
+}
+
 }  // namespace
 
 std::string format_forecast(const Forecast& f) {
@@ -25,16 +36,19 @@ std::string format_forecast(const Forecast& f) {
   if (f.q_lower.size() > 0) parts.insert(parts.end(), {&f.q_lower, &f.q_median, &f.q_upper});
   if (f.observed_lower.size() > 0) parts.insert(parts.end(), {&f.observed_lower, &f.observed_upper});
   if (f.observed_q_lower.size() > 0) parts.insert(parts.end(), {&f.observed_q_lower, &f.observed_q_upper});
+  const std::string mark = observed_mark(f.variables);
   std::string text = "t";
+  const auto column = [&](const std::string& name) { text += ',' + csv_cell(name); };
   for (const auto& v : f.variables) {
-    text += fmt::format(",{0}_mean,{0}_sd", v);
-    if (f.lower.size() > 0) text += fmt::format(",{0}_lower,{0}_upper", v);
+    for (const char* part : {"_mean", "_sd"}) column(v + part);
+    if (f.lower.size() > 0)
+      for (const char* part : {"_lower", "_upper"}) column(v + part);
     if (f.q_lower.size() > 0)
-      for (const double p : {(1 - f.level) / 2, 0.5, (1 + f.level) / 2})
-        text += ',' + quantile_name(v, p);
-    if (f.observed_lower.size() > 0) text += fmt::format(",{0}_observed_lower,{0}_observed_upper", v);
+      for (const double p : {(1 - f.level) / 2, 0.5, (1 + f.level) / 2}) column(quantile_name(v, p));
+    if (f.observed_lower.size() > 0)
+      for (const char* part : {"_lower", "_upper"}) column(v + mark + part);
     if (f.observed_q_lower.size() > 0)
-      for (const double p : {(1 - f.level) / 2, (1 + f.level) / 2}) text += ',' + quantile_name(v + "_observed", p);
+      for (const double p : {(1 - f.level) / 2, (1 + f.level) / 2}) column(quantile_name(v + mark, p));
   }
   text += ",alive\n";
   for (std::size_t t = 0; t < f.times.size(); ++t) {
@@ -82,8 +96,9 @@ Forecast read_forecast(const std::filesystem::path& path) {
   fill(f.sd, suffix("_sd"));
   fill(f.lower, suffix("_lower"));
   fill(f.upper, suffix("_upper"));
-  fill(f.observed_lower, suffix("_observed_lower"));
-  fill(f.observed_upper, suffix("_observed_upper"));
+  const std::string mark = observed_mark(f.variables);
+  fill(f.observed_lower, [&](const std::string& v) { return v + mark + "_lower"; });
+  fill(f.observed_upper, [&](const std::string& v) { return v + mark + "_upper"; });
   bool level_known = false;
   const std::string stem = f.variables[0] + "_q";
   for (const auto& name : table.variables) {
@@ -99,8 +114,8 @@ Forecast read_forecast(const std::filesystem::path& path) {
     fill(f.q_lower, at((1 - f.level) / 2));
     fill(f.q_median, at(0.5));
     fill(f.q_upper, at((1 + f.level) / 2));
-    const auto observed = [](double p) {
-      return [p](const std::string& v) { return quantile_name(v + "_observed", p); };
+    const auto observed = [&](double p) {
+      return [p, &mark](const std::string& v) { return quantile_name(v + mark, p); };
     };
     fill(f.observed_q_lower, observed((1 - f.level) / 2));
     fill(f.observed_q_upper, observed((1 + f.level) / 2));

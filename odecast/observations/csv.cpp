@@ -13,6 +13,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/observations/rows.hpp"
 
 namespace odecast {
@@ -562,29 +563,20 @@ TableInfo stream_csv(std::string_view text, const std::string& name, const ReadO
   return parser.finish();
 }
 
-namespace {
-
-/// A name or an id as a cell: quoted where it would be read as something else otherwise.
-std::string as_cell(const std::string& text) {
-  if (text.find_first_of(",;\t|\"#") == text.npos && trimmed(text) == text) return text;
-  std::string cell = "\"";
-  for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return cell + '"';
-}
-
-}  // namespace
-
 std::string format_csv(const Dataset& data) {
   std::string text;
   const bool several = data.trajectories.size() > 1;
   if (data.certified_until) text += fmt::format("{}{}\n", kCertified, *data.certified_until);
-  if (several) text += "trajectory,";
-  text += as_cell(data.time_name);
-  for (const auto& name : data.variables) text += ',' + as_cell(name);
-  for (const auto& name : data.inputs) text += ',' + as_cell(name);
+  if (several) text += csv_cell(id_column(data)) + ',';
+  text += csv_cell(time_column(data));
+  for (const auto& name : data.variables) text += ',' + csv_cell(name);
+  for (const auto& name : data.inputs) text += ',' + csv_cell(name);
   text += '\n';
   for (const Trajectory& t : data.trajectories) {
-    const std::string id = several ? as_cell(t.id) + ',' : "";
+    if (const char* fault = several ? name_fault(t.id) : nullptr)
+      throw_data({fmt::format("{}, trajectory {}", data.source, shown(t.id)), fault, "an id that a cell of CSV can hold",
+                  "Rename the trajectory."});
+    const std::string id = several ? csv_cell(t.id) + ',' : "";
     for (int i = 0; i < t.rows(); ++i) {
       text += id;
       append_number(text, t.times[static_cast<std::size_t>(i)]);

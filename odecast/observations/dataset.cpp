@@ -9,6 +9,8 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
+#include "odecast/core/text.hpp"
+#include "odecast/observations/rows.hpp"
 
 namespace odecast {
 
@@ -20,6 +22,22 @@ long Dataset::rows() const {
 
 namespace {
 
+/// The first of the names, or the last lengthened, that no column has.
+std::string free_name(std::vector<std::string> names, std::vector<std::string> taken) {
+  for (auto& name : taken) name = lower_case(name);
+  while (std::count(taken.begin(), taken.end(), lower_case(names.front())) > 0) {
+    if (names.size() == 1) names.push_back(names.front() + "_");
+    names.erase(names.begin());
+  }
+  return names.front();
+}
+
+std::vector<std::string> columns_of(const Dataset& data) {
+  std::vector<std::string> names = data.variables;
+  names.insert(names.end(), data.inputs.begin(), data.inputs.end());
+  return names;
+}
+
 Trajectory part_of(const Trajectory& t, long begin, long end, const std::string& id) {
   Trajectory part{id, {t.times.begin() + begin, t.times.begin() + end}, t.states.middleRows(begin, end - begin)};
   if (t.inputs.cols() > 0) part.inputs = t.inputs.middleRows(begin, end - begin);
@@ -27,6 +45,18 @@ Trajectory part_of(const Trajectory& t, long begin, long end, const std::string&
 }
 
 }  // namespace
+
+std::string time_column(const Dataset& data) {
+  const std::vector<std::string> taken = columns_of(data);
+  if (std::count(taken.begin(), taken.end(), data.time_name) == 0) return data.time_name;
+  return free_name({"t", "time"}, taken);
+}
+
+std::string id_column(const Dataset& data) {
+  std::vector<std::string> taken = columns_of(data);
+  taken.push_back(time_column(data));
+  return free_name({"trajectory", "series", "id"}, taken);
+}
 
 Split split_last(const Dataset& data, double fraction) {
   if (!(fraction > 0 && fraction < 1))
@@ -75,7 +105,7 @@ const Trajectory& find_trajectory(const Dataset& data, const std::string& id) {
     if (t.id == id) return t;
     ids.push_back(t.id);
   }
-  throw_usage({"option --trajectory", "'" + id + "'",
+  throw_usage({"option --trajectory", shown(id),
                fmt::format("one of {} in {}", fmt::join(ids, ", "), data.source),
                "Say which trajectory is meant."});
 }

@@ -39,6 +39,10 @@ struct Dataset {
   long rows() const;
 };
 
+/// Names of the columns of times and of ids in a file: time_name and `trajectory`, or others that no variable or input has.
+std::string time_column(const Dataset& data);
+std::string id_column(const Dataset& data);
+
 /// Early part and late part of every trajectory; the last `fraction` of the rows is held out, at
 /// least one. Throws Error (data) when a part would be empty.
 struct Split {

@@ -13,6 +13,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/observations/rows.hpp"
 #include "odecast/observations/zip.hpp"
 
@@ -518,7 +519,7 @@ std::string format_npz(const Dataset& data) {
       for (int i = 0; i < t.rows(); ++i)
         ids.append(reinterpret_cast<const char*>(points.data()), points.size() * 4);
     }
-    members.emplace_back("trajectory.npy", npy_bytes(fmt::format("<U{}", longest), fmt::format("{},", data.rows()), ids));
+    members.emplace_back(id_column(data) + ".npy", npy_bytes(fmt::format("<U{}", longest), fmt::format("{},", data.rows()), ids));
   }
   std::vector<double> values;
   const auto add = [&](const std::string& name) {
@@ -526,7 +527,7 @@ std::string format_npz(const Dataset& data) {
     values.clear();
   };
   for (const Trajectory& t : data.trajectories) values.insert(values.end(), t.times.begin(), t.times.end());
-  add(data.time_name);
+  add(time_column(data));
   for (const bool inputs : {false, true}) {
     const auto& names = inputs ? data.inputs : data.variables;
     for (std::size_t j = 0; j < names.size(); ++j) {

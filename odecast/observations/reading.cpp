@@ -8,6 +8,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/observations/csv.hpp"
 #include "odecast/observations/npy.hpp"
 #include "odecast/observations/rows.hpp"
@@ -174,8 +175,9 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths, c
       visit(table, moved);
     });
     const bool alone = one.ids.size() == 1;
+    const std::string file = printable(one.source);
     for (const auto& id : one.ids)
-      all.ids.push_back(alone && id.empty() ? one.source : one.source + ":" + id);
+      all.ids.push_back(alone && id.empty() ? file : file + ":" + id);
     one.ids = std::move(all.ids);
     if (all.certified_until)
       one.certified_until = std::min(*all.certified_until, one.certified_until.value_or(*all.certified_until));

@@ -9,54 +9,15 @@
 #include <set>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast {
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
-  return s;
-}
 
 std::string lower_case(std::string_view s) {
   std::string result(s);
   for (char& c : result)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return result;
-}
-
-namespace {
-
-/// At most `longest` bytes, control characters replaced, no character cut in two.
-std::string printable(std::string_view s, std::size_t longest) {
-  std::size_t end = std::min(s.size(), longest);
-  while (end > 0 && end < s.size() && (static_cast<unsigned char>(s[end]) & 0xc0) == 0x80) --end;
-  std::string result;
-  for (const char c : s.substr(0, end))
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return end < s.size() ? result + "…" : result;
-}
-
-}  // namespace
-
-std::string shown(std::string_view s) { return "'" + printable(s, 40) + "'"; }
-
-bool is_utf8(std::string_view s) {
-  for (std::size_t i = 0; i < s.size();) {
-    const auto byte = static_cast<unsigned char>(s[i]);
-    const int more = byte < 0x80 ? 0 : byte >> 5 == 6 ? 1 : byte >> 4 == 14 ? 2 : byte >> 3 == 30 ? 3 : -1;
-    if (more < 0 || i + static_cast<std::size_t>(more) >= s.size()) return false;
-    std::uint32_t code = more == 0 ? byte : byte & (0x3fu >> more);
-    for (int k = 1; k <= more; ++k) {
-      const auto next = static_cast<unsigned char>(s[i + static_cast<std::size_t>(k)]);
-      if (next >> 6 != 2) return false;
-      code = code << 6 | (next & 0x3fu);
-    }
-    constexpr std::uint32_t smallest[] = {0, 0x80, 0x800, 0x10000};
-    if (code < smallest[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
-    i += static_cast<std::size_t>(more) + 1;
-  }
-  return true;
 }
 
 bool is_missing(std::string_view cell) {
@@ -82,7 +43,7 @@ Rows::Rows(TableInfo& table, const ReadOptions& options, const RowVisitor& visit
 void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   names_ = std::move(names);
   const std::string at = where(place);
-  const std::string have = fmt::format("columns {}", fmt::join(names_, ", "));
+  const std::string have = fmt::format("columns {}", fmt::join(names_, ", "));  // a message shows its beginning
   std::set<std::string_view> seen;  // a line of 1 MiB has room for half a million names
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (!is_utf8(names_[i]))
@@ -104,10 +65,15 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
       throw_usage({option, "no column " + shown(wanted) + " in " + at, have, "Use one of these names."});
     return static_cast<std::size_t>(found - names_.begin());
   };
-  const auto by_default = [&](std::initializer_list<std::string_view> wanted) {
+  // A column asked for by name is what was asked for.
+  const auto asked = [&](const std::string& name) {
+    return std::count(options_.variables.begin(), options_.variables.end(), name) +
+               std::count(options_.inputs.begin(), options_.inputs.end(), name) > 0;
+  };
+  const auto by_default = [&](std::initializer_list<std::string_view> wanted, bool unless_asked) {
     for (const auto name : wanted)
       for (std::size_t i = 0; i < names_.size(); ++i)
-        if (lower_case(names_[i]) == name) return i;
+        if (lower_case(names_[i]) == name && !(unless_asked && asked(names_[i]))) return i;
     return names_.size();
   };
   const std::size_t none = names_.size();
@@ -118,18 +84,13 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
                    "Name other columns."});
     taken[c] = option;
   };
-  time_column_ = options_.time.empty() ? by_default({"t", "time"}) : named(options_.time, "--time");
+  time_column_ = options_.time.empty() ? by_default({"t", "time"}, false) : named(options_.time, "--time");
   if (time_column_ == none)
     throw_data({at, have, "a header with a time column named t or time",
                 "Name it: --time NAME.", text_of(place),
                 {"Add the header line, e.g. t,x,y,z.", "Say that there is none: --header no."}});
   take(time_column_, "--time");
-  id_ = options_.id.empty() ? by_default({"trajectory", "series", "id"}) : named(options_.id, "--id");
-  // A column asked for by name is what was asked for.
-  const auto asked = [&](const std::vector<std::string>& list) {
-    return id_ != none && options_.id.empty() && std::count(list.begin(), list.end(), names_[id_]) > 0;
-  };
-  if (asked(options_.variables) || asked(options_.inputs)) id_ = none;
+  id_ = options_.id.empty() ? by_default({"trajectory", "series", "id"}, true) : named(options_.id, "--id");
   if (id_ != none) take(id_, "--id");
   std::vector<std::size_t> used;
   for (const auto& name : options_.inputs) take(named(name, "--inputs"), "--inputs");
@@ -149,9 +110,16 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
     used.push_back(named(name, "--inputs"));
     table_.inputs.push_back(name);
   }
-  // Written as `t`, unless a variable would be taken for the time then.
-  for (const auto& v : table_.variables)
-    if (lower_case(v) == "t" || lower_case(v) == "time") table_.time_name = names_[time_column_];
+  used.push_back(time_column_);
+  for (const std::size_t c : used)
+    if (const char* fault = name_fault(names_[c]))
+      throw_data({at, fmt::format("{}, {}", fault, shown(names_[c])), "names of one line without blanks at their ends",
+                  "Rename the column.", text_of(place)});
+  used.pop_back();
+  // Written as `t`, unless a variable or an input would be taken for the time then.
+  for (const auto* list : {&table_.variables, &table_.inputs})
+    for (const auto& v : *list)
+      if (lower_case(v) == "t" || lower_case(v) == "time") table_.time_name = names_[time_column_];
   values_.resize(used.size());
   places_.assign(names_.size(), nullptr);
   places_[time_column_] = &time_;

@@ -10,11 +10,7 @@
 
 namespace odecast {
 
-/// Text of a file for a message: short, printable, in quotes.
-std::string shown(std::string_view text);
-std::string_view trimmed(std::string_view text);
 std::string lower_case(std::string_view text);
-bool is_utf8(std::string_view text);
 /// The spellings of "no value here" that pandas reads as such, and the empty cell.
 bool is_missing(std::string_view cell);
 

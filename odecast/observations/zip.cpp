@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/observations/rows.hpp"
 
 namespace odecast {
@@ -145,6 +146,8 @@ std::string format_zip(const std::vector<std::pair<std::string, std::string>>& m
     for (int i = 0; i < size; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
   };
   for (const auto& [name, bytes] : members) {
+    if (name.size() > std::numeric_limits<std::uint16_t>::max())
+      throw_usage({"output", "a name of more than 65535 bytes", "what an archive of this kind holds", "Write a .csv file instead."});
     if (out.size() + bytes.size() > std::numeric_limits<std::uint32_t>::max())
       throw_usage({"output", "more than 4 GiB", "what an archive of this kind holds",
                    "Write a .npy or a .csv file instead."});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/polynomial.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast {
 namespace {
@@ -115,12 +117,18 @@ struct Reader {
     if (!value.is_array()) fail(name, value.type_name(), "a list");
     return value;
   }
-  std::vector<std::string> names(const Json& object, const char* name) const {
+  /// `taken`: those that are read already, which these must differ from.
+  std::vector<std::string> names(const Json& object, const char* name, std::vector<std::string> taken) const {
     std::vector<std::string> result;
     for (const Json& v : array(object, name)) {
       if (!v.is_string()) fail(name, v.type_name(), "names");
       result.push_back(v.get<std::string>());
+      if (const char* fault = name_fault(result.back())) fail(name, fault, "names of one line without blanks at their ends");
+      taken.push_back(result.back());
     }
+    std::sort(taken.begin(), taken.end());
+    if (const auto twice = std::adjacent_find(taken.begin(), taken.end()); twice != taken.end())
+      fail(name, shown(*twice) + " twice", "different names");
     return result;
   }
   Vector numbers(const Json& list, const char* name, std::size_t size) const {
@@ -329,7 +337,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
               "the content that odecast fit wrote");
 
   Model model;
-  model.variables = read.names(json, "variables");
+  model.variables = read.names(json, "variables", {});
   const std::size_t n = model.variables.size();
   const Json& scaling = read.member(json, "scaling");
   model.scaling = {read.vector(scaling, "offset", n), read.vector(scaling, "scale", n),
@@ -343,7 +351,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
   }
   if (json.contains("inputs")) {
     const Json& inputs = read.member(json, "inputs");
-    model.inputs.names = read.names(inputs, "names");
+    model.inputs.names = read.names(inputs, "names", model.variables);
     const std::size_t m = model.inputs.names.size();
     model.inputs.offset = read.vector(inputs, "offset", m);
     model.inputs.scale = read.vector(inputs, "scale", m);

@@ -7,6 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "odecast/core/text.hpp"
+
 namespace odecast {
 namespace {
 
@@ -425,7 +427,6 @@ std::string claims_json(const Setting& s, const StudyOptions& options, const std
 }
 
 std::string claims_csv(const std::vector<Claim>& claims) {
-  const auto quoted = [](const std::string& text) { return '"' + text + '"'; };
   std::string csv = "id,reading,value,standard_error,n,verdict,rule,claim,statistic\n";
   for (const Claim& c : claims)
     for (std::size_t k = 0; k < 3; ++k) {
@@ -433,8 +434,8 @@ std::string claims_csv(const std::vector<Claim>& claims) {
       csv += fmt::format("{},{},{},{},{},{},{},{},{}\n", c.id, reading_name(kReadings[k]),
                          r.estimate ? fmt::format("{}", r.estimate->value) : "",
                          r.estimate ? fmt::format("{}", r.estimate->se) : "", r.estimate ? r.estimate->n : 0,
-                         r.estimate ? verdict_name(r.verdict) : "", quoted(c.rule), quoted(c.claim),
-                         quoted(c.statistic));
+                         r.estimate ? verdict_name(r.verdict) : "", csv_cell(c.rule), csv_cell(c.claim),
+                         csv_cell(c.statistic));
     }
   return csv;
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/core/times.hpp"
 #include "odecast/posterior/fit.hpp"
 #include "odecast/study/work.hpp"
@@ -218,7 +219,7 @@ Comparison compare(const std::filesystem::path& folder, const CompareOptions& o,
 std::string comparison_csv(const Comparison& comparison) {
   std::string text = "system,noise,method,calibrated,coverage,coverage_se,width,interval_score,energy,valid_lyapunov_times,without_forecast,rate\n";
   for (const CompareCell& c : comparison.cells) {
-    text += fmt::format("{},{},\"{}\",{}", c.system, c.noise, c.method, c.calibrated ? 1 : 0);
+    text += fmt::format("{},{},{},{}", csv_cell(c.system), c.noise, csv_cell(c.method), c.calibrated ? 1 : 0);
     if (c.fitted)
       text += fmt::format(",{:.4f},{:.4f},{:.5g},{:.5g},{:.5g},{:.3f},{:.3f},{}\n", c.coverage.value, c.coverage.standard_error, c.width,
                           c.interval_score, c.energy, c.valid, c.without,

@@ -174,7 +174,7 @@ odecast.save = (name, type, text) => {
 };
 
 odecast.csv = (header, columns) => {
-  const quoted = (name) => /[",\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name;
+  const quoted = (name) => /[",;|#\t\r\n]|^ | $/.test(name) ? `"${name.replaceAll('"', '""')}"` : name;
   const text = (v) => v === undefined || v === null || Number.isNaN(v) ? '' :
     typeof v === 'string' ? quoted(v) : v === Infinity ? 'inf' : v === -Infinity ? '-inf' : String(v);
   const lines = [header.map(quoted).join(',')];

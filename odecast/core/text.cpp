@@ -1,0 +1,82 @@
+#include "odecast/core/text.hpp"
+
+namespace odecast {
+
+Utf8 first_character(std::string_view text) {
+  if (text.empty()) return {};
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return {1, first};
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return {};
+  std::uint32_t point = first & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0u) != 0x80u) return {};
+    point = point << 6 | (byte(i) & 0x3fu);
+  }
+  const bool overlong = point < (length == 2 ? 0x80u : length == 3 ? 0x800u : 0x10000u);
+  const bool surrogate = point >= 0xd800 && point <= 0xdfff;
+  return overlong || surrogate || point > 0x10ffff ? Utf8{} : Utf8{length, point};
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = first_character(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+namespace {
+
+bool acts(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
+std::string cleaned(std::string_view text, std::size_t longest, bool lines) {
+  std::string result;
+  for (std::size_t count = 0; !text.empty(); ++count) {
+    if (count == longest) return result + "…";
+    const auto [length, point] = first_character(text);
+    if (length == 0 || (acts(point) && !(lines && point == '\n')))
+      result += '?';
+    else
+      result += text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t longest) { return cleaned(text, longest, false); }
+std::string printable_lines(std::string_view text) { return cleaned(text, std::string_view::npos, true); }
+std::string shown(std::string_view text) { return "'" + printable(text, 60) + "'"; }
+
+std::string csv_cell(std::string_view text) {
+  // A byte order mark at the very beginning of a file would be dropped.
+  if (text.find_first_of(",;\t|\"#") == text.npos && trimmed(text) == text && !text.starts_with("\xef\xbb\xbf"))
+    return std::string(text);
+  std::string cell = "\"";
+  for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return cell + '"';
+}
+
+const char* name_fault(std::string_view name) {
+  if (name.empty()) return "an empty name";
+  if (!is_utf8(name)) return "a name that is not UTF-8";
+  if (name.find_first_of("\r\n") != name.npos) return "a line break in a name";
+  if (name.find('\0') != name.npos) return "a zero byte in a name";
+  if (trimmed(name) != name) return "a name with blanks at its ends";
+  return nullptr;
+}
+
+}  // namespace odecast
