@@ -10,6 +10,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -36,6 +37,24 @@ std::vector<std::string> split(const std::string& text, char separator) {
     parts.push_back(text.substr(begin, end - begin));
     if (end == text.npos) return parts;
     begin = end + 1;
+  }
+}
+
+/// Names separated by commas; one that has a comma stands in quotes, as in a CSV file. Nothing where a quote is not closed.
+std::optional<std::vector<std::string>> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0;; ++at) {
+    std::string& part = parts.emplace_back();
+    if (at < text.size() && text[at] == '"') {
+      for (++at; at < text.size() && (text[at] != '"' || text[at + 1] == '"'); ++at) {
+        part += text[at];
+        if (text[at] == '"') ++at;
+      }
+      if (at == text.size()) return std::nullopt;
+      ++at;
+    }
+    while (at < text.size() && text[at] != ',') part += text[at++];
+    if (at >= text.size()) return parts;
   }
 }
 
@@ -96,7 +115,7 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
       std::vector<std::string> known;
       for (const Option& o : command.options) known.push_back(o.name);
       const auto near = nearest(name, known);
-      throw_usage({"option " + name, "no such option of odecast " + command.name,
+      throw_usage({"option " + printable(name, 60), "no such option of odecast " + command.name,
                    near ? "perhaps " + *near : "one that `odecast " + command.name + " --help` lists",
                    "See odecast " + command.name + " --help."});
     }
@@ -112,14 +131,14 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
       given_.emplace_back(option->name, words[++i]);
     } else {
       throw_usage({"option " + name,
-                   i + 1 < words.size() ? words[i + 1] + " after it" : "nothing after it",
+                   i + 1 < words.size() ? printable(words[i + 1], 60) + " after it" : "nothing after it",
                    option->value,
                    "Write " + name + " " + option->value + "."});
     }
     const std::string& value = given_.back().second;
     if (!option->choices.empty() &&
         std::find(option->choices.begin(), option->choices.end(), value) == option->choices.end())
-      throw_usage({"option " + option->name, "'" + value + "'",
+      throw_usage({"option " + option->name, shown(value),
                    fmt::format("one of {}", fmt::join(option->choices, ", ")),
                    "Use one of these words."});
   }
@@ -151,6 +170,14 @@ bool Arguments::has(std::string_view name) const {
   return given(name) || !declared(name).initial.empty();
 }
 
+std::vector<std::string> Arguments::spelled() const {
+  std::vector<std::string> words;
+  for (const auto& [option, value] : given_) words.push_back(declared(option).value.empty() ? option : option + "=" + value);
+  words.push_back("--");
+  words.insert(words.end(), positionals_.begin(), positionals_.end());
+  return words;
+}
+
 std::string Arguments::text(std::string_view name) const {
   for (const auto& [option, value] : given_)
     if (option == name) return value;
@@ -160,7 +187,7 @@ std::string Arguments::text(std::string_view name) const {
 double Arguments::number(std::string_view name) const {
   const auto value = parse_number(text(name));
   if (!value || !std::isfinite(*value))
-    throw_usage({"option " + std::string(name), "'" + text(name) + "'", "a finite number",
+    throw_usage({"option " + std::string(name), shown(text(name)), "a finite number",
                  "Give a number such as 0.5 or 1e-3."});
   return *value;
 }
@@ -171,7 +198,7 @@ long Arguments::whole(std::string_view name, long smallest, long largest) const 
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
   if (error != std::errc{} || end != value.data() + value.size() || result < smallest ||
       result > largest)
-    throw_usage({"option " + std::string(name), "'" + value + "'",
+    throw_usage({"option " + std::string(name), shown(value),
                  fmt::format("a whole number from {} to {}", smallest, largest),
                  "Give a number in that range."});
   return result;
@@ -182,7 +209,7 @@ std::uint64_t Arguments::seed() const {
   std::uint64_t result = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
   if (error != std::errc{} || end != value.data() + value.size())
-    throw_usage({"option --seed", "'" + value + "'", "a whole number >= 0 below 2^64",
+    throw_usage({"option --seed", shown(value), "a whole number >= 0 below 2^64",
                  "Give a number such as 1."});
   return result;
 }
@@ -193,7 +220,12 @@ int Arguments::threads() const {
 }
 
 std::vector<std::string> Arguments::words(std::string_view name) const {
-  return has(name) ? split(text(name), ',') : std::vector<std::string>{};
+  if (!has(name)) return {};
+  const auto list = split_list(text(name));
+  if (!list)
+    throw_usage({"option " + std::string(name), shown(text(name)) + " with a quote that is not closed", "names separated by commas",
+                 "Put a name that has a comma or a quote in quotes, the quote doubled: '\"x, m\",y'."});
+  return *list;
 }
 
 std::vector<double> Arguments::numbers(std::string_view name) const {
@@ -201,7 +233,7 @@ std::vector<double> Arguments::numbers(std::string_view name) const {
   for (const auto& word : words(name)) {
     const auto value = parse_number(word);
     if (!value || !std::isfinite(*value))
-      throw_usage({"option " + std::string(name), "'" + word + "' in '" + text(name) + "'",
+      throw_usage({"option " + std::string(name), shown(word) + " in " + shown(text(name)),
                    "finite numbers separated by commas", "For example --init=-1,-1,-1."});
     result.push_back(*value);
   }

@@ -52,6 +52,7 @@ class Arguments {
   std::uint64_t seed() const;
   int threads() const;
   std::vector<double> numbers(std::string_view option) const;
+  /// Separated by commas; one that has a comma or begins with a quote stands in quotes, as in a CSV file.
   std::vector<std::string> words(std::string_view option) const;
   const std::string& positional(std::size_t i) const { return positionals_[i]; }
   std::size_t positional_count() const { return positionals_.size(); }
@@ -61,6 +62,8 @@ class Arguments {
   }
   /// The command as it was given, quoted for a shell.
   const std::string& command_line() const { return command_line_; }
+  /// Words that give the same arguments again.
+  std::vector<std::string> spelled() const;
   bool json() const { return given("--json"); }
   bool quiet() const { return given("--quiet"); }
 

@@ -10,6 +10,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/observations/rows.hpp"
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
@@ -35,7 +36,7 @@ std::vector<Phase> read_schedule(const Arguments& a) {
     const auto steps = parse_number(word.substr(0, at));
     const auto rate = at == word.npos ? std::nullopt : parse_number(word.substr(at + 1));
     if (!steps || !rate || *steps < 1 || *steps > 1e9 || *steps != static_cast<int>(*steps))
-      throw_usage({"option --schedule", "'" + word + "'", "STEPS@RATE, separated by commas",
+      throw_usage({"option --schedule", shown(word), "STEPS@RATE, separated by commas",
                    "The paper's is 10@0.01,100@0.001."});
     schedule.push_back({static_cast<int>(*steps), *rate});
   }

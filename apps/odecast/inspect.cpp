@@ -9,6 +9,7 @@
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/polynomial.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/posterior/fit.hpp"
 
 namespace odecast::cli {
@@ -104,10 +105,10 @@ int run(const Arguments& a) {
     put("{}\n", j.dump(2));
     return kDone;
   }
-  put("{}: {}\n", source.name, table.format == "csv" ? in_words(table.dialect) : table.format);
+  put("{}: {}\n", printable(source.name), table.format == "csv" ? in_words(table.dialect) : table.format);
   put("{} row{} in {} trajector{}{}, {} from {:.6g} to {:.6g}\n", d.rows, d.rows == 1 ? "" : "s",
              trajectories, trajectories == 1 ? "y" : "ies",
-             trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest), table.time_name,
+             trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest), printable(table.time_name),
              d.first_time, d.last_time);
   if (table.dropped > 0)
     put("{} row{} with a missing cell left out\n", table.dropped, table.dropped == 1 ? "" : "s");
@@ -115,13 +116,13 @@ int run(const Arguments& a) {
              "largest", "mean", "sd", "noise sd");
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto k = static_cast<Eigen::Index>(i);
-    put("{:<16} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g} {:>12}{}\n", columns[i], d.smallest[k],
+    put("{:<16} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g} {:>12}{}\n", printable(columns[i]), d.smallest[k],
                d.largest[k], d.mean[k], d.sd[k],
                std::isfinite(d.noise[k]) ? fmt::format("{:.3g}", d.noise[k]) : "unknown",
                (i < source.variables.size() ? "" : "  input") +
                    (d.missing[i] > 0 ? fmt::format("  {} missing ({:.1f} %)", d.missing[i], 100.0 * static_cast<double>(d.missing[i]) / static_cast<double>(d.rows)) : ""));
   }
-  put("\n{}\n", fmt::join(steps, "\n"));
+  for (const std::string& line : steps) put("{}{}\n", &line == &steps.front() ? "\n" : "", printable(line));
   return kDone;
 }
 

@@ -6,6 +6,7 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
 #include "odecast/scores/lyapunov.hpp"
@@ -129,7 +130,7 @@ int run(const Arguments& a) {
   if (a.json()) {
     put("{}\n", json.dump(2));
   } else if (s.status == SolveStatus::finished && !a.quiet()) {
-    put("exponents of {}{}, over {:.6g} time units\n", name, is_model ? " (mean field)" : "", s.time);
+    put("exponents of {}{}, over {:.6g} time units\n", printable(name), is_model ? " (mean field)" : "", s.time);
     for (Eigen::Index i = 0; i < dimension; ++i) {
       const auto [mean, error] = rounded_coefficient(s.exponents[i], s.standard_error[i]);
       put("  {}{} ± {}\n", s.exponents[i] < 0 ? "" : "+", mean, error);

@@ -10,6 +10,7 @@
 #include "apps/odecast/ending.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/isa.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -55,7 +56,7 @@ int run(const std::vector<std::string>& words) {
     std::vector<std::string> names;
     for (const Command& c : commands) names.push_back(c.name);
     const auto near = nearest(words[0], names);
-    throw_usage({"command", "'" + words[0] + "'",
+    throw_usage({"command", shown(words[0]),
                  near ? "perhaps " + *near : "one that `odecast --help` lists",
                  "See odecast --help."});
   }

@@ -6,6 +6,7 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/posterior/model_file.hpp"
 
 namespace odecast::cli {
@@ -49,7 +50,7 @@ int run(const Arguments& a) {
   put("{:<12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "sd", "lower", "upper");
   for (Eigen::Index i = 0; i < mean.size(); ++i)
     put("{:<12} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n",
-               model.left_side(model.variables[static_cast<std::size_t>(i)]), mean[i], sd[i],
+               printable(model.left_side(model.variables[static_cast<std::size_t>(i)])), mean[i], sd[i],
                mean[i] - c * sd[i], mean[i] + c * sd[i]);
   return kDone;
 }

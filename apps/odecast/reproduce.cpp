@@ -4,6 +4,7 @@
 
 #include "apps/odecast/commands.hpp"
 #include "apps/odecast/ending.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/study/reproduce.hpp"
 
 namespace odecast::cli {
@@ -43,7 +44,7 @@ int run(const Arguments& a) {
              "  reproduction.md        the same to read\n"
              "  figures/*.svg          the paper's nine figures in the readings\n"
              "  units/                 results of the single runs; delete the whole folder to compute them again\n",
-             folder);
+             printable(folder));
   return kDone;
 }
 

@@ -12,6 +12,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/stop.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -31,7 +32,7 @@ class Bar {
     const int width = 30, full = static_cast<int>(fraction * width);
     const double elapsed = std::chrono::duration<double>(now - begin_).count();
     const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : 0;
-    print_error(fmt::format("\r\x1b[K{} [{:=<{}}{:<{}}] {:3.0f} %  {:.0f} s left", what, "", full, "",
+    print_error(fmt::format("\r\x1b[K{} [{:=<{}}{:<{}}] {:3.0f} %  {:.0f} s left", printable(what), "", full, "",
                             width - full, 100 * fraction, left));
   }
 
@@ -181,7 +182,7 @@ Vector to_vector(const std::vector<double>& values) {
 }
 
 void say(const Arguments& a, const std::string& text) {
-  if (!a.json() && !a.quiet()) put("{}\n", text);
+  if (!a.json() && !a.quiet()) print_text(printable_lines(text) + "\n");
 }
 
 void warn(const Arguments& a, const std::string& text) {
@@ -199,7 +200,7 @@ void warn_of(const Arguments& a, const Model& model) {
   if (why) warn(a, fmt::format("of this model fit said: do not trust it; {}", why));
 }
 
-void complain(const std::string& text) { print_error("odecast: " + text + "\n"); }
+void complain(const std::string& text) { print_error("odecast: " + printable_lines(text) + "\n"); }
 
 void print_error(const std::string& text) {
   std::fputs(text.c_str(), stderr);  // unbuffered; a message that cannot be written is lost

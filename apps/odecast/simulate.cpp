@@ -8,6 +8,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/core/times.hpp"
 #include "odecast/observations/csv.hpp"
 #include "odecast/solver/solve.hpp"
@@ -23,7 +24,7 @@ std::vector<Parameter> parameters(const Arguments& a) {
     const auto value =
         equals == word.npos ? std::nullopt : parse_number(word.substr(equals + 1));
     if (!value)
-      throw_usage({"option --set", "'" + word + "'", "NAME=NUMBER", "For example --set rho=24."});
+      throw_usage({"option --set", shown(word), "NAME=NUMBER", "For example --set rho=24."});
     result.push_back({word.substr(0, equals), *value});
   }
   return result;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast {
 namespace {
@@ -23,7 +24,7 @@ Isa choose() {
   if (!wanted || !*wanted) return best;
   for (const Isa isa : {Isa::sse2, Isa::avx2, Isa::avx512})
     if (isa_name(isa) == wanted && isa <= best) return isa;
-  throw_usage({"environment variable ODECAST_ISA", "'" + std::string(wanted) + "'",
+  throw_usage({"environment variable ODECAST_ISA", shown(wanted),
                "sse2, avx2 or avx512, at most " + std::string(isa_name(best)) + " here",
                "Unset it to let odecast choose."});
 }

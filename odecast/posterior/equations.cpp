@@ -9,13 +9,33 @@
 #include <map>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
 
 namespace odecast {
 namespace {
 
+/// A name as LaTeX shows it and never runs it: letters and digits in math, anything else as text with what TeX obeys escaped.
 std::string latex_name(const std::string& name) {
-  return name.size() == 1 ? name : fmt::format("\\mathrm{{{}}}", name);
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto plain = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+  if (name.size() == 1 && letter(name[0])) return name;
+  if (std::all_of(name.begin(), name.end(), plain)) return fmt::format("\\mathrm{{{}}}", name);
+  std::string text;
+  for (const char c : printable(name)) {
+    switch (c) {
+      case '\\': text += "\\textbackslash{}"; break;
+      case '^': text += "\\textasciicircum{}"; break;
+      case '~': text += "\\textasciitilde{}"; break;
+      case '<': text += "\\textless{}"; break;
+      case '>': text += "\\textgreater{}"; break;
+      case '|': text += "\\textbar{}"; break;
+      case '"': text += "\\symbol{34}"; break;  // babel may have made it a command
+      case '{': case '}': case '$': case '&': case '#': case '_': case '%': text += '\\'; [[fallthrough]];
+      default: text += c;
+    }
+  }
+  return fmt::format("\\text{{{}}}", text);
 }
 
 std::string latex_monomial(const std::vector<int>& powers, const std::vector<std::string>& names) {
@@ -52,7 +72,9 @@ std::vector<Equation> centred(std::vector<Equation> all, Centre centre) {
 }
 
 std::string people_text(const Model& model, bool latex, double smallest, Centre centre) {
-  const auto names = model.arguments();
+  auto names = model.arguments();
+  if (!latex)
+    for (auto& name : names) name = printable(name);
   std::string text;
   std::size_t hidden = 0;
   bool first_line = true;
@@ -65,7 +87,7 @@ std::string people_text(const Model& model, bool latex, double smallest, Centre 
     else if (latex)
       text += fmt::format("\\dot{{{}}} &= ", latex_name(e.variable));
     else
-      text += model.left_side(e.variable) + " =";
+      text += model.left_side(printable(e.variable)) + " =";
     first_line = false;
     if (terms.empty()) text += " 0";
     for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -157,11 +179,13 @@ std::vector<Equation> ensemble_equations(const Model& model) {
 
 std::string c_function(const std::vector<Equation>& all, const Model& model, Centre centre) {
   const char* which = centre == Centre::mean ? "mean" : "median";
-  // Column names may hold anything, such as the end of a comment.
+  // Column names may hold anything, such as the end of a comment or characters that show other code than is compiled.
   std::vector<std::string> names = model.arguments();
-  for (auto& name : names)
+  for (auto& name : names) {
+    name = printable(name);
     for (char& c : name)
-      if (c == '*' || c == '\\' || c == '/' || static_cast<unsigned char>(c) < 0x20) c = '_';
+      if (c == '*' || c == '\\' || c == '/') c = '_';
+  }
   std::string text =
       model.kind == ModelKind::map
           ? fmt::format("/* The {} map learnt by odecast. u = {{{}}}. */\n"

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast {
 
@@ -54,7 +55,7 @@ std::string forecast_figure(const Forecast& f, const FigureContent& content) {
   for (const auto& name : names) {
     const auto found = std::find(f.variables.begin(), f.variables.end(), name);
     if (found == f.variables.end())
-      throw_usage({"--variables", "'" + name + "'",
+      throw_usage({"--variables", shown(name),
                    fmt::format("one of {}", fmt::join(f.variables, ", ")),
                    "Use a variable of the forecast."});
     const auto i = found - f.variables.begin();

@@ -11,6 +11,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast {
 namespace {
@@ -433,7 +434,7 @@ std::string nearest_names(std::string_view name) {
 const Entry& find_entry(std::string_view name) {
   for (const Entry& e : catalogue())
     if (lower_case(e.system.name) == lower_case(name)) return e;
-  throw_usage({"system", fmt::format("'{}'", name),
+  throw_usage({"system", shown(name),
                fmt::format("a name of the catalogue, such as {}", nearest_names(name)),
                "`odecast systems` lists all."});
 }
@@ -456,7 +457,7 @@ void set_parameter(System& system, const Parameter& given) {
     std::vector<std::string> names;
     for (const Parameter& p : system.parameters) names.push_back(p.name);
     throw_usage({fmt::format("parameter of system {}", system.name),
-                 fmt::format("'{}'", given.name),
+                 shown(given.name),
                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
                  fmt::format("`odecast systems {}` shows the equations.", system.name)});
   }

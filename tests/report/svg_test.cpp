@@ -13,46 +13,13 @@
 #include <vector>
 
 #include "odecast/core/numbers.hpp"
+#include "support/xml.hpp"
 
 namespace odecast {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-/// What is wrong with the nesting of tags, quotes and entities, or nothing.
-std::string xml_fault(std::string_view text) {
-  std::vector<std::string> open;
-  for (std::size_t i = 0; i < text.size();) {
-    if (text[i] == '&') {
-      const std::size_t end = text.find(';', i);
-      const std::string_view name = text.substr(i, end - i + 1);
-      if (name != "&amp;" && name != "&lt;" && name != "&gt;" && name != "&quot;" &&
-          name != "&#39;")
-        return "bad entity";
-    }
-    if (text[i] != '<') {
-      ++i;
-      continue;
-    }
-    const std::size_t end = text.find('>', i);
-    if (end == text.npos) return "tag without end";
-    std::string_view tag = text.substr(i + 1, end - i - 1);
-    i = end + 1;
-    if (tag.find('<') != tag.npos) return "'<' in a tag";
-    std::size_t quotes = 0;
-    for (const char c : tag) quotes += c == '"';
-    if (quotes % 2 != 0) return "odd number of quotes";
-    if (tag.starts_with('/')) {
-      if (open.empty() || open.back() != tag.substr(1)) return "closes " + std::string(tag);
-      open.pop_back();
-    } else if (!tag.ends_with('/')) {
-      if (open.empty() && end != tag.size() + 1) return "second root";
-      open.emplace_back(tag.substr(0, tag.find(' ')));
-    }
-  }
-  return open.empty() ? "" : "left open: " + open.back();
-}
 
 /// Well-formed, and every coordinate is a finite number.
 void expect_sound(const std::string& svg) {
