@@ -45,9 +45,11 @@ ObservationSource Data::source(const std::function<void()>& poll) const {
   return s;
 }
 
+Dataset Data::columns() const { return {variables, {}, certified_until, name, time_name, inputs}; }
+
 std::shared_ptr<const Dataset> Data::dataset() const {
   if (owned) return owned;
-  auto copy = std::make_shared<Dataset>(Dataset{variables, {}, certified_until, name, time_name, inputs});
+  auto copy = std::make_shared<Dataset>(columns());
   const auto n = static_cast<Eigen::Index>(variables.size()), m = static_cast<Eigen::Index>(inputs.size());
   for (const Run& r : runs) {
     Trajectory& t = copy->trajectories.emplace_back();
@@ -195,7 +197,7 @@ class ArrayRows {
   }
 
  private:
-  std::string time_name() const { return options_.time.empty() ? "t" : options_.time; }
+  std::string time_name() const { return options_.time.empty() ? time_column(data_.columns()) : options_.time; }
   const ReadOptions& checked(const ReadOptions& given) {
     options_ = given;
     options_.time = time_name();
@@ -238,12 +240,7 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
     if (nb::cast<std::string>(key) != "variables" && nb::cast<std::string>(key) != "inputs") reading[key] = value;
   const ReadOptions options = cli::fit_columns(reading_words(name, reading));
   const auto list_of = [&](const char* key) {
-    std::vector<std::string> list;
-    if (!keywords.contains(key) || nb::object(keywords[key]).is_none()) return list;
-    const nb::object value = keywords[key];
-    if (nb::isinstance<nb::str>(value)) return std::vector<std::string>{nb::cast<std::string>(value)};
-    for (const nb::handle part : value) list.push_back(nb::cast<std::string>(part));
-    return list;
+    return keywords.contains(key) ? names_of(nb::object(keywords[key]), key) : std::vector<std::string>{};
   };
 
   Data d;
@@ -386,7 +383,8 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("inputs", &Data::input_words)
       .def_ro("time_input", &Data::time_input)
       .def_ro("name", &Data::name)
-      .def_ro("time_name", &Data::time_name)
+      .def_prop_ro("time_column", [](const Data& d) { return time_column(d.columns()); })
+      .def_prop_ro("id_column", [](const Data& d) { return id_column(d.columns()); })
       .def_ro("certified_until", &Data::certified_until)
       .def_ro("keeps_missing", &Data::keeps_missing)
       .def_prop_ro("rows", &Data::rows)

@@ -40,6 +40,8 @@ struct Data {
   long rows() const;
   /// `poll` is called every few thousand rows. The data must outlive the source.
   ObservationSource source(const std::function<void()>& poll) const;
+  /// Names and no rows.
+  Dataset columns() const;
   /// A copy, unless there is a Dataset already.
   std::shared_ptr<const Dataset> dataset() const;
   /// All that drives the system, as --inputs has it.

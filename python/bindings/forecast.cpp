@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "odecast/core/files.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/forecast/forecast_file.hpp"
+#include "odecast/posterior/model_file.hpp"
 #include "odecast/report/figure.hpp"
 #include "odecast/report/forecast_page.hpp"
 #include "odecast/scores/scores.hpp"
@@ -89,14 +94,20 @@ class CallablePosterior : public Posterior {
     };
     if (PyList_Check(answer.ptr()) || PyTuple_Check(answer.ptr())) {
       if (nb::len(answer) != n) wrong(nb::len(answer));
-      for (std::size_t i = 0; i < n; ++i) to[i] = nb::cast<double>(answer[i]);
+      for (std::size_t i = 0; i < n; ++i) {
+        to[i] = PyFloat_AsDouble(nb::object(answer[i]).ptr());
+        if (to[i] == -1 && PyErr_Occurred()) throw nb::python_error();
+      }
       return;
     }
     if (answer.is_none()) throw nb::type_error("the right-hand side returned None, not du/dt");
     static PyObject* const contiguous =
         nb::object(nb::module_::import_("numpy").attr("ascontiguousarray")).release().ptr();
     static PyObject* const float_type = reinterpret_cast<PyObject*>(&PyFloat_Type);
-    const nb::object array = nb::object(nb::handle(contiguous)(answer, nb::handle(float_type)));
+    const bool ready = Doubles::would_take(answer);
+    if (!ready && nb::hasattr(answer, "dtype") && nb::cast<std::string>(nb::str(answer.attr("dtype").attr("kind"))) == "c")
+      throw nb::type_error("the right-hand side returned complex numbers, expected real ones");
+    const nb::object array = ready ? nb::borrow(answer) : nb::object(nb::handle(contiguous)(answer, nb::handle(float_type)));
     const Doubles values(array);
     if (values.values().size() != n) wrong(values.values().size());
     std::copy_n(values.data(), n, to);
@@ -159,8 +170,15 @@ ForecastPointer forecast_model(ModelPointer m, nb::dict keywords, nb::object at,
   return result;
 }
 
-ForecastPointer forecast_draws(nb::object draw, const std::vector<std::string>& variables, nb::dict keywords,
+ForecastPointer forecast_draws(nb::object draw, nb::object names, nb::dict keywords,
                                nb::object at, int samples, nb::object progress, const std::string& call) {
+  const std::vector<std::string> variables = names_of(names, "variables");
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const char* fault = name_fault(variables[i]);
+    if (fault || std::find(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(i), variables[i]) - variables.begin() < static_cast<std::ptrdiff_t>(i))
+      throw_usage({"variables", fault ? fault : shown(variables[i]) + " twice", "different names of one line without blanks at their ends",
+                   "Name every variable."});
+  }
   const cli::Arguments a = words(forecast_words(), "draws", keywords);
   const std::vector<double> start = a.numbers("--init");
   if (start.size() != variables.size())
@@ -239,6 +257,68 @@ std::string score_forecast(const FinishedForecast& f, const Data& truth, nb::dic
   return cli::score_json(score(f.forecast, *truth.dataset(), options)).dump();
 }
 
+constexpr Matrix Forecast::* kMatrices[] = {
+    &Forecast::mean,     &Forecast::sd,      &Forecast::lower,          &Forecast::upper,          &Forecast::q_lower,         &Forecast::q_median,
+    &Forecast::q_upper,  &Forecast::observed_lower, &Forecast::observed_upper, &Forecast::observed_q_lower, &Forecast::observed_q_upper};
+
+/// All of it, for pickle.
+nb::tuple state_of(const FinishedForecast& f) {
+  const Forecast& c = f.forecast;
+  nb::list matrices, samples;
+  for (const auto part : kMatrices) matrices.append(to_array(c.*part));
+  for (const Matrix& s : c.samples) samples.append(to_array(s));
+  return nb::make_tuple(c.variables, matrices, samples, to_array(std::span(c.times)), to_array(std::span(c.alive)),
+                        to_array(std::span(c.blow_up_times)),
+                        nb::make_tuple(c.level, c.discard_probability, c.horizon, c.seconds),
+                        nb::make_tuple(c.draws, c.kept, c.discarded, c.integrated),
+                        nb::make_tuple(c.status == ForecastStatus::complete, c.calibrated), c.reason,
+                        f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
+                        f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call);
+}
+
+/// What state_of took apart. A damaged pickle is refused: every array has the rows of the times and the columns of the variables.
+ForecastPointer from_state(nb::tuple state) {
+  const auto refuse = [](bool good) {
+    if (!good) throw_data({"pickle", "parts that do not fit together", "a forecast of this version of odecast", "Make the forecast again."});
+  };
+  refuse(state.size() == 13);
+  const auto list = [](nb::handle array) {
+    const Doubles values(array);
+    return std::vector<double>(values.values().begin(), values.values().end());
+  };
+  auto result = std::make_shared<FinishedForecast>();
+  Forecast& c = result->forecast;
+  c.variables = names_of(nb::object(state[0]), "variables");
+  c.times = list(nb::object(state[3]));
+  c.alive = list(nb::object(state[4]));
+  c.blow_up_times = list(nb::object(state[5]));
+  const auto rows = static_cast<long>(c.times.size()), columns = static_cast<long>(c.variables.size());
+  refuse(rows > 0 && columns > 0 && (c.alive.empty() || c.alive.size() == c.times.size()));
+  const auto matrix_of = [&](nb::handle array, long fewest) {
+    const Doubles values(array);
+    refuse(values.dimensions() == 2 && values.size(1) == columns && values.size(0) >= fewest && values.size(0) <= rows);
+    return Matrix(Eigen::Map<const Matrix>(values.data(), values.size(0), values.size(1)));
+  };
+  const auto matrices = nb::cast<nb::list>(nb::object(state[1]));
+  refuse(matrices.size() == std::size(kMatrices));
+  for (std::size_t k = 0; k < std::size(kMatrices); ++k)
+    if (const nb::object part = matrices[k]; k < 2 || Doubles(part).size() > 0) c.*kMatrices[k] = matrix_of(part, rows);
+  for (const nb::handle sample : nb::cast<nb::list>(nb::object(state[2]))) c.samples.push_back(matrix_of(sample, 0));
+  std::tie(c.level, c.discard_probability, c.horizon, c.seconds) =
+      nb::cast<std::tuple<double, double, double, double>>(nb::object(state[6]));
+  std::tie(c.draws, c.kept, c.discarded, c.integrated) = nb::cast<std::tuple<long, long, long, long>>(nb::object(state[7]));
+  bool complete = true;
+  std::tie(complete, c.calibrated) = nb::cast<std::tuple<bool, bool>>(nb::object(state[8]));
+  c.status = complete ? ForecastStatus::complete : ForecastStatus::too_few;
+  c.reason = nb::cast<std::string>(nb::object(state[9]));
+  if (const nb::object text = state[10]; !text.is_none())
+    result->model = std::make_shared<FittedModel>(model_from_text(nb::cast<std::string>(text), "pickle"));
+  if (const nb::object given = state[11]; !given.is_none())
+    result->arguments.emplace(forecast_words(), nb::cast<std::vector<std::string>>(given));
+  result->call = nb::cast<std::string>(nb::object(state[12]));
+  return result;
+}
+
 template <auto member>
 nb::object matrix(const FinishedForecast& f) {
   const Matrix& m = f.forecast.*member;
@@ -286,7 +366,9 @@ void bind_forecast(nb::module_& m) {
            })
       .def("svg", &figure, nb::arg("truth").none(), nb::arg("trajectory"))
       .def("report", &report, nb::arg("path"), nb::arg("truth").none(), nb::arg("keywords"))
-      .def("score", &score_forecast);
+      .def("score", &score_forecast)
+      .def("state", &state_of);
+  m.def("forecast_from_state", &from_state);
   nb::class_<SingleResult>(m, "SingleResult").def_ro("data", &SingleResult::data).def_ro("complaint", &SingleResult::complaint);
   m.def("forecast_model", &forecast_model, nb::arg("model"), nb::arg("keywords"), nb::arg("at").none(),
         nb::arg("drive").none(), nb::arg("samples"), nb::arg("progress").none(), nb::arg("call"));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <nanobind/stl/shared_ptr.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "odecast/core/files.hpp"
@@ -60,13 +61,23 @@ ModelPointer load(const std::string& path) {
   return unlocked(nb::none(), [&](Watch&) { return std::make_shared<FittedModel>(load_model(path)); });
 }
 
-/// The function at a state: the user's units, the same numbers as `odecast predict`.
-void evaluate(const FittedModel& m, const Vector& u, double* mean, double* sd) {
+/// The function at a state: the user's units, the same numbers as `odecast predict`. False where they are not finite.
+bool evaluate(const FittedModel& m, const Vector& u, double* mean, double* sd) {
   const Moments at = m.posterior->moments(m.model.to_model(u));
   const Vector rate = m.model.rate(), base = m.model.base();
   for (Eigen::Index i = 0; i < at.mean.size(); ++i) mean[i] = base[i] + rate[i] * at.mean[i];
   if (sd)
     for (Eigen::Index i = 0; i < at.mean.size(); ++i) sd[i] = rate[i] * std::sqrt(at.covariance(i, i));
+  bool finite = true;
+  for (Eigen::Index i = 0; i < at.mean.size(); ++i) finite = finite && std::isfinite(mean[i]) && (!sd || std::isfinite(sd[i]));
+  return finite;
+}
+
+void warn_of_rows(long bad, long rows) {
+  if (bad == 0) return;
+  const std::string text = rows == 1 ? "the function is not finite at this state: it overflows, or a number given is not finite"
+                                     : fmt::format("the function is not finite at {} of {} states: it overflows, or a number given is not finite", bad, rows);
+  nb::module_::import_("warnings").attr("warn")(text, nb::module_::import_("odecast").attr("NotTrusted"), 3);
 }
 
 /// One state, or a row for each.
@@ -77,22 +88,24 @@ nb::object predict(const FittedModel& m, nb::handle at, bool with_sd) {
   if (dimensions == 1) {
     NewArray mean = new_array(n);
     if (!with_sd) {
-      evaluate(m, u.vector(), mean.data, nullptr);
+      warn_of_rows(!evaluate(m, u.vector(), mean.data, nullptr), 1);
       return mean.array;
     }
     NewArray sd = new_array(n);
-    evaluate(m, u.vector(), mean.data, sd.data);
+    warn_of_rows(!evaluate(m, u.vector(), mean.data, sd.data), 1);
     return nb::make_tuple(mean.array, sd.array);
   }
   const long rows = u.size(0), columns = u.size(1);
   NewArray mean = new_array(rows, n), sd = with_sd ? new_array(rows, n) : NewArray{nb::none(), nullptr};
+  long bad = 0;
   unlocked(nb::none(), [&](Watch& watch) {
     for (long i = 0; i < rows; ++i) {
-      evaluate(m, Eigen::Map<const Vector>(u.data() + i * columns, columns), mean.data + i * n,
+      bad += !evaluate(m, Eigen::Map<const Vector>(u.data() + i * columns, columns), mean.data + i * n,
                with_sd ? sd.data + i * n : nullptr);
       if (i % 256 == 255) watch.poll();
     }
   });
+  warn_of_rows(bad, rows);
   if (!with_sd) return mean.array;
   return nb::make_tuple(mean.array, sd.array);
 }

@@ -37,6 +37,8 @@ NB_MODULE(_core, m) {
       std::rethrow_exception(thrown);
     } catch (const Error& e) {
       PyErr_SetString(e.kind() == ErrorKind::file ? PyExc_OSError : PyExc_ValueError, e.what());
+    } catch (const std::bad_cast&) {
+      PyErr_SetString(PyExc_TypeError, "an argument, or a part of one, is of another type than expected");
     }
   });
   m.attr("version") = ODECAST_VERSION;

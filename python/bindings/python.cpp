@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/text.hpp"
 
 namespace odecast::python {
 
@@ -15,6 +16,17 @@ Doubles::Doubles(nb::handle object) {
     PyErr_SetString(PyExc_TypeError, "expected C-contiguous float64 numbers");
     throw nb::python_error();
   }
+}
+
+bool Doubles::would_take(nb::handle object) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool good = view.itemsize == 8 && view.format && std::string_view(view.format) == "d";
+  PyBuffer_Release(&view);
+  return good;
 }
 
 Doubles::~Doubles() {
@@ -52,7 +64,8 @@ std::string word(nb::handle value) {
     if (const nb::object parts = nb::steal(PySequence_List(value.ptr())); parts.is_valid()) {
       bool first = true;
       for (const nb::handle part : parts) {
-        list += (first ? "" : ",") + word(part);
+        const bool text = nb::isinstance<nb::str>(part);
+        list += (first ? "" : ",") + (text ? csv_cell(word(part)) : word(part));
         first = false;
       }
       return list;
@@ -83,6 +96,28 @@ nb::object to_array(const Matrix& matrix) {
   NewArray result = new_array(matrix.rows(), matrix.cols());
   std::copy_n(matrix.data(), matrix.size(), result.data);
   return result.array;
+}
+
+std::vector<std::string> names_of(nb::handle value, const char* argument) {
+  if (value.is_none()) return {};
+  if (nb::isinstance<nb::str>(value)) return {nb::cast<std::string>(value)};
+  const nb::object parts = nb::steal(PySequence_List(value.ptr()));
+  std::vector<std::string> names;
+  if (parts.is_valid())
+    for (const nb::handle part : parts) {
+      if (!nb::isinstance<nb::str>(part)) {
+        PyErr_Format(PyExc_TypeError, "%s: found %R, expected names, which are of type str. Write %s=[\"x\", \"y\"].", argument, part.ptr(),
+                     argument);
+        throw nb::python_error();
+      }
+      Py_ssize_t size = 0;
+      const char* text = PyUnicode_AsUTF8AndSize(part.ptr(), &size);
+      if (!text) throw nb::python_error();  // a lone surrogate
+      names.emplace_back(text, static_cast<std::size_t>(size));
+    }
+  else
+    throw nb::python_error();
+  return names;
 }
 
 cli::Arguments words(const cli::Command& command, const std::string& positional, nb::dict keywords) {

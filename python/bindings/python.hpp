@@ -25,6 +25,8 @@ class Doubles {
   /// Throws nb::python_error for anything else.
   explicit Doubles(nb::handle object);
   ~Doubles();
+  /// Whether it is such an object; float64 in this machine's order.
+  static bool would_take(nb::handle object);
   Doubles(Doubles&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
   Doubles& operator=(Doubles&&) = delete;
   Doubles(const Doubles&) = delete;
@@ -53,6 +55,9 @@ nb::object to_array(const Matrix& matrix);
 /// The words of a command line for keywords: draws=5 is --draws=5, init=[1, 2] is --init=1,2, sort=True is --sort,
 /// from_=3 is --from=3. None and False leave an option out.
 cli::Arguments words(const cli::Command& command, const std::string& positional, nb::dict keywords);
+
+/// A name, a sequence of names, or None for none. Throws nb::python_error, a TypeError that names the argument, for anything else.
+std::vector<std::string> names_of(nb::handle value, const char* argument);
 
 /// The options of fit, which also say how data are read.
 const cli::Command& fit_words();

@@ -33,13 +33,28 @@ class Trajectory(NamedTuple):
     inputs: np.ndarray
 
 
+def real(array, what: str = "data"):
+    """The array, unless its numbers are complex: a cast would drop half of them."""
+    if getattr(getattr(array, "dtype", None), "kind", "") == "c":
+        raise TypeError(f"{what}: found complex numbers, expected real ones. Give their real and imaginary parts as two columns.")
+    return array
+
+
+def plain(names) -> str:
+    """Names for a terminal, which must not obey them."""
+    return ", ".join("".join(c if c.isprintable() else "?" for c in name) for name in names)
+
+
 def contiguous(array) -> np.ndarray:
     """The array itself where it is C-contiguous float64, else a copy that is. What is masked becomes NaN."""
+    real(array)
     if isinstance(array, np.ma.MaskedArray):
         array = array.astype(np.float64).filled(np.nan)
     try:
         return np.asarray(array, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
+        if "complex" in str(error):
+            real(np.asarray(array))
         raise ValueError(f"data: found {type(array).__name__} ({error}), expected numbers. "
                          "Give arrays of one shape each, a list of arrays for several trajectories.") from None
 
@@ -144,9 +159,9 @@ class Data:
 
         frames = []
         for run in self:
-            frame = pandas.DataFrame({self._core.time_name: run.times})
+            frame = pandas.DataFrame({self._core.time_column: run.times})
             if len(self) > 1:
-                frame.insert(0, "trajectory", run.id)
+                frame.insert(0, self._core.id_column, run.id)
             frame[self.variables] = run.states
             if run.inputs.size:
                 frame[self.inputs[: run.inputs.shape[1]]] = run.inputs
@@ -165,8 +180,8 @@ class Data:
 
     def __repr__(self) -> str:
         several = f" in {len(self)} trajectories" if len(self) > 1 else ""
-        driven = f", driven by {', '.join(self.inputs)}" if self.inputs else ""
-        return f"<odecast.Data: {self.rows} rows{several} of {', '.join(self.variables)}{driven}>"
+        driven = f", driven by {plain(self.inputs)}" if self.inputs else ""
+        return f"<odecast.Data: {self.rows} rows{several} of {plain(self.variables)}{driven}>"
 
     def _repr_html_(self) -> str:
         facts = self.inspect()
@@ -252,7 +267,7 @@ def _frame_bytes(frame) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in frame.columns:
-            column = frame[name].to_numpy()
+            column = real(frame[name].to_numpy(), f"column {name}")
             if column.dtype.kind not in "biuf":
                 try:
                     column = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)

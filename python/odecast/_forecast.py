@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import io
 import json
@@ -12,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from . import _core
-from ._data import Data, as_data, contiguous, whole
+from ._data import Data, as_data, contiguous, plain, whole
 from ._model import _FORECAST, Model, NotTrusted, spelled_call
 from ._options import FILES, READING, check, document, table
 from ._progress import watched
@@ -143,7 +144,7 @@ class Forecast:
         import pandas
 
         head, rows = self._core.to_text().split("\n", 1)
-        return pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2), columns=head.split(","))
+        return pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2), columns=next(csv.reader([head])))
 
     def to_xarray(self):
         """An xarray Dataset with the dimensions time, variable and, for the samples, draw.
@@ -253,14 +254,22 @@ class Forecast:
         truth = None if truth is None else as_data(truth)
         return self._core.svg(truth and truth._core, "")
 
+    def __reduce__(self):
+        return _from_state, self._core.state()
+
     def __repr__(self) -> str:
         made = self.summary
         kept = f", {made['kept']} of {made['draws']} draws kept" if made else ""
-        return (f"<odecast.Forecast of {', '.join(self.variables)}: "
+        return (f"<odecast.Forecast of {plain(self.variables)}: "
                 f"t = {self.times[0]:g} … {self.times[-1]:g}{kept}>")
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.svg()}"
+
+
+def _from_state(*state) -> Forecast:
+    """What pickle and copy restore."""
+    return Forecast(_core.forecast_from_state(state))
 
 
 def read_forecast(path) -> Forecast:
@@ -309,7 +318,7 @@ def forecast(posterior, init=None, *, variables=None, at=None, samples: int = 5,
     if init is None:
         raise ValueError("option --init: found nothing, expected a start. Draws of your own have no last observation.")
     start = contiguous(init)
-    names = [f"x{i + 1}" for i in range(start.size)] if variables is None else list(variables)
+    names = [f"x{i + 1}" for i in range(start.size)] if variables is None else variables
     keywords = {**options, "init": start}
     if at is not None:
         keywords["at"] = "times"

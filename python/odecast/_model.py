@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from . import _core
-from ._data import Data, as_data, contiguous, is_frame, is_path, read, whole
+from ._data import Data, as_data, contiguous, is_frame, is_path, plain, read, whole
 from ._options import FILES, READING, check, document, table
 from ._progress import watched
 
@@ -357,7 +357,7 @@ class Model:
 
     def __repr__(self) -> str:
         training = self._core.training
-        return f"<odecast.Model of {', '.join(self.variables)}: {training['rows']} rows, {training['status']}>"
+        return f"<odecast.Model of {plain(self.variables)}: {training['rows']} rows, {training['status']}>"
 
     def _repr_html_(self) -> str:
         head = f"<p>{html.escape(repr(self)[1:-1])}</p>"
