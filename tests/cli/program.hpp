@@ -27,6 +27,8 @@ struct How {
   std::string input = "";                                            ///< standard input
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string output_to = "";  ///< standard output goes to this path and is not captured
+  std::string error_to = "";   ///< the same for standard error
+  bool close_error = false;    ///< there is no standard error
   int signal = 0;              ///< sent `signal_after` seconds after the start
   double signal_after = 0;
   double limit = 60;           ///< seconds after which the program is killed and the test fails
@@ -165,8 +167,9 @@ class ProgramTest : public testing::Test {
       const int flags = O_WRONLY | O_CREAT | O_TRUNC;
       if (::dup2(::open(in.c_str(), O_RDONLY), 0) < 0 ||
           ::dup2(::open(out_path.c_str(), flags, 0600), 1) < 0 ||
-          ::dup2(::open(err.c_str(), flags, 0600), 2) < 0 || ::chdir(directory_.c_str()) != 0)
+          ::dup2(::open(how.error_to.empty() ? err.c_str() : how.error_to.c_str(), flags, 0600), 2) < 0 || ::chdir(directory_.c_str()) != 0)
         ::_exit(99);
+      if (how.close_error) ::close(2);
       ::execv(argv[0], argv.data());
       ::_exit(99);
     }

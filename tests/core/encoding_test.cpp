@@ -44,5 +44,19 @@ TEST(EncodingTest, Sha256OfTheStandard) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(EncodingTest, ASealTellsOfAnyChangedByte) {
+  const std::string text = sealed("{\n \"a\": 1\n}");
+  EXPECT_TRUE(has_seal(text));
+  EXPECT_EQ(text.substr(0, 10), "{\n \"a\": 1,");
+  for (std::size_t i = 0; i < text.size(); ++i)
+    for (int c = 0; c < 256; ++c) {
+      std::string changed = text;
+      changed[i] = static_cast<char>(c);
+      EXPECT_EQ(has_seal(changed), changed == text) << i;
+    }
+  EXPECT_FALSE(has_seal(text + " "));
+  EXPECT_FALSE(has_seal(""));
+}
+
 }  // namespace
 }  // namespace odecast

@@ -69,5 +69,38 @@ TEST_F(FilesTest, LinksToTheSameFileAreSeen) {
   EXPECT_FALSE(same_file(directory_ / "a", directory_ / "c"));
 }
 
+TEST_F(FilesTest, ALinkStaysAndItsTargetIsWritten) {
+  std::filesystem::create_symlink("there", directory_ / "link");
+  std::filesystem::create_symlink("link", directory_ / "chain");
+  for (const char* text : {"new", "newer"}) {  // to what is not there yet, and to what is
+    write_file(directory_ / "chain", text);
+    EXPECT_EQ(read_file(directory_ / "there"), text);
+  }
+  EXPECT_EQ(std::filesystem::read_symlink(directory_ / "chain"), "link");
+  EXPECT_EQ(std::filesystem::read_symlink(directory_ / "link"), "there");
+  EXPECT_EQ(entries(), 3u);
+}
+
+TEST_F(FilesTest, OfSeveralFilesAllAreReplacedOrNone) {
+  write_file(directory_ / "a", "old");
+  EXPECT_THROW(write_files({{directory_ / "a", "new"}, {directory_ / "no" / "b", "new"}}), Error);
+  EXPECT_EQ(read_file(directory_ / "a"), "old");
+  write_files({{directory_ / "a", "new"}, {directory_ / "b", "new too"}});
+  EXPECT_EQ(read_file(directory_ / "a") + read_file(directory_ / "b"), "newnew too");
+  EXPECT_EQ(entries(), 2u);
+}
+
+TEST_F(FilesTest, AnEmptyNameIsNoPlaceToWrite) {
+  EXPECT_THROW(check_writable(""), Error);
+  EXPECT_THROW(check_writable(directory_ / ""), Error);
+}
+
+TEST_F(FilesTest, TemporariesCanBeRemovedAtOnce) {
+  AtomicFile one(directory_ / "a"), other(directory_ / "b");
+  EXPECT_EQ(entries(), 2u);
+  remove_temporaries();
+  EXPECT_EQ(entries(), 0u);
+}
+
 }  // namespace
 }  // namespace odecast

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
 
 namespace odecast {
@@ -41,6 +42,13 @@ TEST(NumbersTest, OutOfRangeIsInfinityOrZero) {
   EXPECT_EQ(parse_number("1e-400"), 0.0);
   EXPECT_EQ(parse_number("0." + std::string(400, '0') + "1"), 0.0);
   EXPECT_EQ(parse_number("1" + std::string(400, '0')), std::numeric_limits<double>::infinity());
+}
+
+TEST(NumbersTest, SizesThatDoNotFitAreRefused) {
+  EXPECT_EQ(checked_size(2.6, 10, "", ""), 3);
+  EXPECT_EQ(checked_size(-3, 10, "", ""), -3);
+  for (const double bad : {11.0, 1e19, -1e300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_THROW(checked_size(bad, 10, "", ""), Error) << bad;
 }
 
 }  // namespace

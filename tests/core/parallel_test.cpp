@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -55,6 +56,23 @@ TEST(ParallelTest, APulseStopsItemsThatTakeLong) {
                  std::runtime_error);
   }
   pulse();  // nothing outside
+}
+
+// The calling thread has had its only item: the other one is stopped all the same.
+TEST(ParallelTest, ItWatchesWhileItWaitsForOthers) {
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> other_runs{false};
+  EXPECT_THROW(parallel_for(
+                   2, 2,
+                   [&](std::size_t) {
+                     if (std::this_thread::get_id() != caller)
+                       for (other_runs = true;;) pulse();
+                     while (!other_runs) std::this_thread::yield();
+                   },
+                   [&, calls = 0](std::size_t) mutable {
+                     if (++calls == 3) throw std::runtime_error("stop");
+                   }),
+               std::runtime_error);
 }
 
 // The item is a loop of its own, on one thread and on two: a pulse inside it reaches the loop around.
