@@ -13,8 +13,27 @@ set(ODECAST_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-co
 # the last bit (fused() of core/pack.hpp is the same everywhere); errno is never looked at.
 set(ODECAST_NUMERICS -ffp-contract=off -fno-math-errno)
 
+# Overruns that reach a return address, or a buffer whose size is known, end the program. Sanitizers see more and are in the way of
+# these; without optimisation the second does nothing but warn.
+if(ODECAST_SANITIZE OR ODECAST_FUZZ)
+  set(ODECAST_HARDENING "")
+else()
+  set(level 2)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
+    set(level 3)
+  endif()
+  set(ODECAST_HARDENING -fstack-protector-strong
+      "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${level}>")
+endif()
+
+# For what is linked here: addresses are resolved at the start, and the table of them is read-only from then on. Who links the installed
+# library chooses for himself.
+function(odecast_link_options target)
+  target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now)
+endfunction()
+
 function(odecast_compile_options target)
-  target_compile_options(${target} PRIVATE ${ODECAST_WARNINGS} ${ODECAST_NUMERICS}
+  target_compile_options(${target} PRIVATE ${ODECAST_WARNINGS} ${ODECAST_NUMERICS} ${ODECAST_HARDENING}
                          $<$<BOOL:${ODECAST_WERROR}>:-Werror>)
   if(ODECAST_SANITIZE)
     # Checks of every pointer double the time to compile Eigen, and find nothing that the address sanitizer, or the fault itself, does not.
