@@ -116,8 +116,9 @@ int run(const Arguments& a) {
              "largest", "mean", "sd", "noise sd");
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto k = static_cast<Eigen::Index>(i);
-    put("{:<16} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g} {:>12}{}\n", printable(columns[i]), d.smallest[k],
-               d.largest[k], d.mean[k], d.sd[k],
+    const auto known = [](double x) { return std::isfinite(x) ? fmt::format("{:.6g}", x) : "unknown"; };  // all are missing
+    put("{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}{}\n", printable(columns[i]), known(d.smallest[k]),
+               known(d.largest[k]), known(d.mean[k]), known(d.sd[k]),
                std::isfinite(d.noise[k]) ? fmt::format("{:.3g}", d.noise[k]) : "unknown",
                (i < source.variables.size() ? "" : "  input") +
                    (d.missing[i] > 0 ? fmt::format("  {} missing ({:.1f} %)", d.missing[i], 100.0 * static_cast<double>(d.missing[i]) / static_cast<double>(d.rows)) : ""));

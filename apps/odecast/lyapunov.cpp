@@ -142,7 +142,7 @@ int run(const Arguments& a) {
     put("{}", draws);
   }
   if (s.status == SolveStatus::finished) return kDone;
-  complain(fmt::format("the orbit does not stay bounded ({}): no exponents. Choose another --init or model.",
+  complain(fmt::format("the orbit, or an error along it, does not stay bounded or vanishes ({}): no exponents. Choose another --init or model, or a smaller --interval.",
                        status_name(s.status)));
   return kNotTrusted;
 }

@@ -21,7 +21,7 @@ int run(const Arguments& a) {
     throw_usage({"option --at", fmt::format("{} values", u.size()),
                  fmt::format("{} ({})", arguments.size(), fmt::join(arguments, ", ")), "Give one value for each."});
   const double level = a.number("--level");
-  if (!(level > 0 && level < 1))
+  if (!(level > 0 && (1 + level) / 2 < 1))
     throw_usage({"option --level", a.text("--level"), "a number between 0 and 1", "0.95 is usual."});
   const auto owned = make_posterior(model);
   const Posterior& posterior = *owned;
@@ -33,8 +33,7 @@ int run(const Arguments& a) {
   } else {
     m = posterior.moments(v);
   }
-  const Vector mean = model.base() + model.rate().cwiseProduct(m.mean);
-  const Vector sd = model.rate().cwiseProduct(m.sd());
+  const auto [mean, sd] = prediction(model, m);
   const double c = normal_quantile((1 + level) / 2);
   if (a.json()) {
     Json j;

@@ -14,7 +14,7 @@ namespace {
 
 Json row_json(const Scores& s, const ScoreRow& row) {
   Json j;
-  for (std::size_t i = 0; i < s.variables.size(); ++i) j[s.variables[i]] = row.variables[i];
+  for (std::size_t i = 0; i < s.variables.size(); ++i) j[s.variables[i]] = row.variables[i];  // null: relative to a constant
   j["all"] = row.all;
   return j;
 }
@@ -31,7 +31,8 @@ std::string table(const Scores& s) {
   text += fmt::format(" {:>9}\n", "all");
   for (const auto& [name, row] : rows) {
     text += fmt::format("{:<28}", name);
-    for (const double x : row->variables) text += fmt::format(" {:>9.3g}", x);
+    for (const double x : row->variables)  // only that of a truth that does not move is none
+      text += std::isnan(x) ? fmt::format(" {:>9}", "constant") : fmt::format(" {:>9.3g}", x);
     text += fmt::format(" {:>9.3g}\n", row->all);
   }
   text += fmt::format("valid prediction time {:.3g}", s.vpt_time);

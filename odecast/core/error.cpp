@@ -33,4 +33,8 @@ void require_option(bool good, const std::string& option, const std::string& fou
   if (!good) throw_usage({option, found, expected, remedy});
 }
 
+void require_finite(bool finite, const std::string& where, const std::string& found, const std::string& remedy) {
+  if (!finite) throw_data({where, found, "finite numbers", remedy});
+}
+
 }  // namespace odecast

@@ -41,6 +41,9 @@ class Error : public std::runtime_error {
 void require_option(bool good, const std::string& option, const std::string& found, const std::string& expected,
                     const std::string& remedy);
 
+/// Data error unless what was computed from good input is finite; `found` says what overflowed.
+void require_finite(bool finite, const std::string& where, const std::string& found, const std::string& remedy);
+
 /// Thrown by an Observer to stop the work; `signal` is the number the program exits with, less 128.
 class Interrupted : public std::runtime_error {
  public:

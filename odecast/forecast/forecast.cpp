@@ -35,7 +35,7 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
                  "A standard deviation is not negative.");
   require_option(o.draws >= 2, "--draws", fmt::format("{}", o.draws), "a whole number >= 2",
                  "A band needs at least two trajectories; the paper uses 1000.");
-  require_option(o.level > 0 && o.level < 1, "--level", number(o.level), "a number between 0 and 1",
+  require_option(o.level > 0 && (1 + o.level) / 2 < 1, "--level", number(o.level), "a number between 0 and 1",
                  "0.95 is usual.");
   require_option(o.bound_factor > 0, "--bound", number(o.bound_factor), "a number > 0",
                  "The default is 1e6.");
@@ -313,6 +313,18 @@ SolverOptions default_solver(const Model& model) {
 
 namespace {
 
+/// Trajectories are bounded in the model's units; in the user's, or squared, they may overflow all the same.
+void check_finite(const Forecast& f) {
+  for (const Matrix* part : {&f.mean, &f.sd, &f.lower, &f.upper, &f.q_lower, &f.q_median, &f.q_upper, &f.observed_lower,
+                             &f.observed_upper, &f.observed_q_lower, &f.observed_q_upper})
+    for (Eigen::Index t = 0; t < part->rows(); ++t)
+      for (Eigen::Index i = 0; i < part->cols(); ++i)
+        if (!std::isfinite((*part)(t, i)))
+          throw_data({"forecast", fmt::format("a mean or band of {} that overflows at t = {:g}", f.variables[static_cast<std::size_t>(i)],
+                                              f.times[static_cast<std::size_t>(t)]),
+                      "finite numbers", "Forecast a shorter time (--until), give a smaller --bound, or fit again with columns in units in which their values are near 1."});
+}
+
 double horizon(const Forecast& f, const Vector& sd) {
   const auto varies = static_cast<double>((sd.array() > 0).count());
   for (Eigen::Index t = 0; t < f.sd.rows(); ++t) {
@@ -424,6 +436,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.q_lower.row(0) = f.mean.row(0) - c * f.sd.row(0);
     f.q_upper.row(0) = f.mean.row(0) + c * f.sd.row(0);
   }
+  check_finite(f);
   for (const SampleTrajectory& sample : total.samples) {
     observer("forecasting", 1);
     const int outputs = std::min(sample.outputs, rows);
@@ -463,6 +476,8 @@ SingleTrajectory single_trajectory(const Model& model, SingleField which,
     result.states.row(t + 1) =
         model.scaling.to_user(solution.states.row(t).transpose()).transpose();
   }
+  require_finite(result.states.allFinite(), "forecast", "a trajectory that overflows in the units of the data",
+                 "Forecast a shorter time (--until), or give a smaller --bound.");
   return result;
 }
 

@@ -1,10 +1,13 @@
 #include "odecast/observations/inspection.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
+#include "odecast/core/error.hpp"
 #include "odecast/observations/scaling.hpp"
 
 namespace odecast {
@@ -188,6 +191,10 @@ Inspection inspect(const ObservationSource& source) {
     const long observed = result.rows - result.missing[static_cast<std::size_t>(i)];
     result.sd[i] = std::sqrt(squares[i] / static_cast<double>(observed));
     if (observed == 0) result.mean[i] = result.smallest[i] = result.largest[i] = std::numeric_limits<double>::quiet_NaN();
+    require_finite(observed == 0 || (std::isfinite(result.mean[i]) && std::isfinite(result.sd[i])), source.name,
+                   fmt::format("values of {} whose squares overflow",
+                               i < source.dimension() ? source.variables[static_cast<std::size_t>(i)] : source.inputs[static_cast<std::size_t>(i - source.dimension())]),
+                   "Rescale the column, or remove the outliers.");
     result.constant.push_back(observed > 0 && is_constant(observed, result.mean[i], result.sd[i]));
   }
   result.noise = noise.result();

@@ -51,9 +51,10 @@ std::string latex_monomial(const std::vector<int>& powers, const std::vector<std
 /// How much a term can contribute over the data.
 double size_of(const Term& term, const Vector& sizes) {
   double size = std::abs(term.mean) + term.sd;
+  if (size == 0) return 0;  // and not 0 × ∞
   for (std::size_t v = 0; v < term.powers.size(); ++v)
     size *= integer_power(sizes[static_cast<Eigen::Index>(v)], term.powers[v]);
-  return size;
+  return std::min(size, std::numeric_limits<double>::max());
 }
 
 /// With that centre in the place of the mean, and without terms whose centre is zero.
@@ -144,6 +145,8 @@ std::vector<Equation> polynomial_equations(const Model& model) {
   return result;
 }
 
+std::vector<Equation> kernel_equations(const Model& model);
+
 /// Moments over the members, each with its share; a term that a member does not have is 0 in it.
 std::vector<Equation> ensemble_equations(const Model& model) {
   Model one = model;
@@ -152,7 +155,7 @@ std::vector<Equation> ensemble_equations(const Model& model) {
   std::vector<std::map<std::vector<int>, std::vector<double>>> found(static_cast<std::size_t>(model.dimension()));
   for (std::size_t k = 0; k <= model.members.size(); ++k) {
     if (k > 0) one.network = model.members[k - 1];
-    const std::vector<Equation> own = equations(one);
+    const std::vector<Equation> own = kernel_equations(one);
     for (std::size_t i = 0; i < own.size(); ++i)
       for (const Term& t : own[i].terms) found[i][t.powers].push_back(t.mean);
   }
@@ -207,11 +210,7 @@ std::string c_function(const std::vector<Equation>& all, const Model& model, Cen
   return text + "}\n";
 }
 
-}  // namespace
-
-std::vector<Equation> equations(const Model& model) {
-  if (model.polynomial) return polynomial_equations(model);
-  if (!model.members.empty() && polynomial_kernel(model.network)) return ensemble_equations(model);
+std::vector<Equation> kernel_equations(const Model& model) {
   const auto scaled = polynomial_kernel(model.network);
   if (!scaled)
     throw_usage({"equations", "a general network", "a polynomial kernel",
@@ -251,6 +250,21 @@ std::vector<Equation> equations(const Model& model) {
   return result;
 }
 
+}  // namespace
+
+std::vector<Equation> equations(const Model& model) {
+  std::vector<Equation> all = model.polynomial ? polynomial_equations(model)
+                              : !model.members.empty() && polynomial_kernel(model.network) ? ensemble_equations(model)
+                                                                                           : kernel_equations(model);
+  for (const Equation& e : all)
+    for (const Term& t : e.terms)
+      if (!std::isfinite(t.mean) || !std::isfinite(t.sd) || !std::isfinite(t.median.value_or(0)))
+        throw_data({"equations, " + model.left_side(e.variable),
+                    fmt::format("a coefficient of {} that overflows in the units of the data", monomial_text(t.powers, model.arguments())),
+                    "finite numbers", "Fit again with columns in units in which their values are near 1."});
+  return all;
+}
+
 std::vector<ReadableEquation> readable_equations(const Model& model, double smallest, Centre centre) {
   std::vector<ReadableEquation> result;
   for (const Equation& e : centred(equations(model), centre)) {
@@ -271,6 +285,7 @@ std::vector<ReadableEquation> readable_equations(const Model& model, double smal
 }
 
 std::pair<std::string, std::string> rounded_coefficient(double mean, double sd) {
+  if (!std::isfinite(mean) || !std::isfinite(sd)) return {fmt::format("{}", mean), fmt::format("{}", sd)};  // no digits to count
   int digits = 4;
   if (sd > 0) digits = static_cast<int>(std::clamp(1 - std::floor(std::log10(sd)), 0.0, 12.0));
   if (std::abs(mean) >= 1e6 || (mean != 0 && std::abs(mean) < 1e-4) || digits > 8) {

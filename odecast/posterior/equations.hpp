@@ -28,7 +28,7 @@ struct Equation {
 /// P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes. Without dropout shares may cancel: a sum of at most 64
 /// units of their round-off counts as zero.
 /// For models known by their coefficients: moments over the mixture, and the weight of the sets with that term.
-/// Throws Error (usage) when the network is not a polynomial kernel.
+/// Throws Error (usage) when the network is not a polynomial kernel, and Error (data) when a coefficient overflows.
 std::vector<Equation> equations(const Model& model);
 
 /// An equation as people read it: terms by their size over the data, (|mean| + sd) Π size_v^power, which

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+
+#include "odecast/core/error.hpp"
 
 namespace odecast {
 
@@ -42,6 +45,15 @@ Vector Model::base() const {
 }
 
 Vector Model::rate() const { return kind == ModelKind::map ? scaling.scale : scaling.rate(); }
+
+Prediction prediction(const Model& model, const Moments& moments) {
+  const Prediction p{model.base() + model.rate().cwiseProduct(moments.mean), model.rate().cwiseProduct(moments.sd())};
+  for (Eigen::Index i = 0; i < p.mean.size(); ++i)  // no level has a c of 10
+    if (!std::isfinite(std::abs(p.mean[i]) + 10 * p.sd[i]))
+      throw_data({"prediction of " + model.left_side(model.variables[static_cast<std::size_t>(i)]), "a mean or a spread that overflows",
+                  "finite numbers", "Choose a state nearer to the data (--at), or fit again with columns in units in which their values are near 1."});
+  return p;
+}
 
 double CalibrationPart::factor(double lead, Eigen::Index variable) const {
   const auto next = std::lower_bound(leads.begin(), leads.end(), lead) - leads.begin();

@@ -107,6 +107,13 @@ struct Model {
   std::string left_side(const std::string& variable) const;
 };
 
+/// Mean and standard deviation of du/dt (of a map: of the next state) in the user's units, of moments in the model's. Throws Error
+/// (data) where they overflow, so that an interval mean ± c sd of any level is finite.
+struct Prediction {
+  Vector mean, sd;
+};
+Prediction prediction(const Model& model, const Moments& moments);
+
 /// The posterior of a model; `change` is for dropout.
 std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change = MaskChange::never);
 /// That of a model with a `polynomial` part.

@@ -156,6 +156,7 @@ struct Reader {
 TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
   TrajectoryPart part{read.number(json, "noise_ratio"), read.number(json, "autocorrelation"), read.number(json, "continuity"),
                       read.boolean(json, "misfit")};
+  if (!(part.noise_ratio >= 0)) read.fail("noise_ratio", fmt::format("{}", part.noise_ratio), "a number >= 0");
   if (json.contains("forcing")) {
     const Json& forcing = read.member(json, "forcing");
     part.forcing = {read.vector(forcing, "sd", n), read.number(forcing, "interval")};
@@ -193,11 +194,16 @@ PolynomialPart read_polynomial(const Reader& read, const Json& json, std::size_t
       return Matrix(Eigen::Map<const Matrix>(values.data(), static_cast<long>(rows), static_cast<long>(columns)));
     };
     m.theta = read.vector(set, "theta", p);
-    if (set.contains("covariance")) m.covariance = matrix("covariance", p, p);
+    const auto covariance = [&](const char* name, std::size_t size) {
+      Matrix C = matrix(name, size, size);
+      if (!is_covariance(C)) read.fail(name, "a matrix that is no covariance", "one that is symmetric and positive semidefinite");
+      return C;
+    };
+    if (set.contains("covariance")) m.covariance = covariance("covariance", p);
     if (set.contains("last_state")) {
       m.last_state = read.vector(set, "last_state", n);
       m.last_slope = matrix("last_slope", n, p);
-      m.last_covariance = matrix("last_covariance", n, n);
+      m.last_covariance = covariance("last_covariance", n);
     }
     m.weight = read.number(set, "weight");
     m.score = read.number(set, "score");
@@ -410,9 +416,11 @@ Model model_from_text(const std::string& text, const std::string& name) {
   model.last_time = read.number(last, "time");
   model.last_state = read.vector(last, "state", n);
   if (!read.member(last, "sd").is_null()) model.last_state_sd = read.vector(last, "sd", n);
+  if (model.last_state_sd && !(model.last_state_sd->array() >= 0).all()) read.fail("last, sd", "a number < 0", "numbers >= 0");
   model.step = read.number(json, "step");
   model.data_scale = read.number(json, "data_scale");
   model.size = read.vector(json, "size", arguments);
+  if (!(model.size.array() >= 0).all()) read.fail("size", "a number < 0", "numbers >= 0");
   if (json.contains("sd")) model.sd = read.vector(json, "sd", n);
   if (model.sd.size() > 0 && !(model.sd.array() >= 0).all()) read.fail("sd", "a number < 0", "numbers >= 0");
   if (json.contains("noise")) model.noise = read.vector(json, "noise", n);

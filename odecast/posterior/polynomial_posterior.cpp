@@ -11,13 +11,18 @@ namespace {
 
 /// R with R R' = C, also where C is singular to round-off: coefficients differ by many orders, so C
 /// is scaled to a unit diagonal first.
-Matrix root(const Matrix& C) {
-  if (C.rows() == 0) return C;
-  const Vector size = C.diagonal().cwiseMax(0).cwiseSqrt();
+Eigen::MatrixXd scaled(const Matrix& C, const Vector& size) {
   const Vector inverse = size.unaryExpr([](double x) { return x > 0 ? 1 / x : 0.0; });
   Eigen::MatrixXd unit = inverse.asDiagonal() * C * inverse.asDiagonal();
   for (Eigen::Index i = 0; i < size.size(); ++i)
     if (size[i] == 0) unit(i, i) = 1;
+  return unit;
+}
+
+Matrix root(const Matrix& C) {
+  if (C.rows() == 0) return C;
+  const Vector size = C.diagonal().cwiseMax(0).cwiseSqrt();
+  const Eigen::MatrixXd unit = scaled(C, size);
   const Eigen::LDLT<Eigen::MatrixXd> factor(unit);
   const Vector d = factor.vectorD().cwiseMax(0).cwiseSqrt();
   Eigen::MatrixXd R = Eigen::MatrixXd(factor.matrixL()) * d.asDiagonal();
@@ -25,17 +30,15 @@ Matrix root(const Matrix& C) {
   return size.asDiagonal() * R;
 }
 
-constexpr double kRoundOff = 1e-6;  ///< of a correlation
-
 }  // namespace
 
 bool is_covariance(const Matrix& C) {
-  if (C.rows() != C.cols() || !C.allFinite() || (C.diagonal().array() < 0).any()) return false;
-  const Vector inverse = C.diagonal().unaryExpr([](double x) { return x > 0 ? 1 / std::sqrt(x) : 0.0; });
-  const Eigen::MatrixXd unit = inverse.asDiagonal() * C * inverse.asDiagonal();
-  if (!unit.allFinite() || (unit - unit.transpose()).cwiseAbs().sum() > kRoundOff * static_cast<double>(C.size())) return false;
-  const Eigen::MatrixXd least = unit + kRoundOff * Eigen::MatrixXd::Identity(C.rows(), C.cols());
-  return C.rows() == 0 || Eigen::LLT<Eigen::MatrixXd>(least).info() == Eigen::Success;
+  constexpr double kRoundOff = 1e-6;
+  if (C.rows() != C.cols() || !C.allFinite() || !(C.diagonal().array() >= 0).all()) return false;
+  if (C.rows() == 0) return true;
+  const Eigen::MatrixXd unit = scaled(C, C.diagonal().cwiseSqrt());
+  return unit.allFinite() && (unit - unit.transpose()).cwiseAbs().maxCoeff() <= kRoundOff &&
+         Eigen::LDLT<Eigen::MatrixXd>(unit).vectorD().minCoeff() >= -kRoundOff;
 }
 
 PolynomialPosterior::PolynomialPosterior(std::shared_ptr<const MonomialBasis> basis, std::vector<CoefficientSet> sets,

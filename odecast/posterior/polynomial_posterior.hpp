@@ -21,9 +21,6 @@ struct CoefficientSet {
   double score = 0;  ///< of the fit, lower is better
 };
 
-/// Symmetric, finite and positive semidefinite up to the round-off of whoever computed it.
-bool is_covariance(const Matrix& C);
-
 /// Motion that the equations do not explain, as white noise: in every `interval` the state moves by N(0, sd²) in addition, model units. Empty where
 /// they explain it all.
 struct Forcing {
@@ -32,6 +29,10 @@ struct Forcing {
 
   bool present() const { return sd.size() > 0; }
 };
+
+/// Whether a square matrix can be a covariance: no variance is negative, and scaled to a unit diagonal it is symmetric and has no pivot
+/// below what round-off of an inverse leaves.
+bool is_covariance(const Matrix& C);
 
 /// A mixture of polynomial fields, one component per set of terms: of points (bootstrap), or of normal distributions over
 /// the coefficients (regression) and the state in which the data end (trajectory; docs/theory.md). A draw is a set by its

@@ -281,6 +281,11 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   result.bounded = static_cast<int>(of_draws.size());
   result.draws = average(of_draws);
   result.draws_sd = sd_of(of_draws);
+  // What was not asked for, or has no rows for it, stays NaN; what was computed is a number.
+  const auto finite = [&](const AttractorDistance& d) { return std::isfinite(d.divergence) && (result.spectrum_rows == 0 || std::isfinite(d.spectrum)); };
+  require_finite(finite(result.halves) && (result.status != SolveStatus::finished || finite(result.model)) && (of_draws.empty() || finite(result.draws)),
+                 "attractor", "a divergence or a spectrum that overflows",
+                 "Fit again, and compare, with columns in units in which their values are near 1.");
   return result;
 }
 

@@ -567,6 +567,16 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
     result.error.push_back(std::sqrt(error_square));
   }
   for (int v = 0; v < 4; ++v) result.valid.push_back(valid_time(average, v, result.leads.back()));
+  bool finite = true;
+  for (const EvaluationRow* row : {&result.model, &result.climatology, &result.persistence}) {
+    for (const Mean& m : {row->coverage, row->width, row->interval_score, row->crps, row->energy})
+      finite = finite && std::isfinite(m.value) && std::isfinite(m.standard_error);
+    finite = finite && std::isfinite(row->spread_error) && std::isfinite(row->spread_error_se);
+  }
+  for (std::size_t j = 0; j < leads; ++j)
+    finite = finite && std::isfinite(result.spread[j]) && std::isfinite(result.error[j]) && result.scores[j].allFinite();
+  require_finite(finite, "evaluate", "a score or a spread that overflows",
+                 "Shorten --horizon, or fit again with columns in units in which their values are near 1.");
   return result;
 }
 

@@ -169,6 +169,11 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
     result.exponents[j] = growth.col(j).sum() / result.time;
     result.standard_error[j] = error_of_mean(growth.col(j)) / o.interval;
   }
+  // A displacement that vanishes (a singular Jacobian of a map) or overflows between two factorisations has no logarithm.
+  if (!result.exponents.allFinite() || !result.standard_error.allFinite() || !std::isfinite(result.divergence)) {
+    result.status = SolveStatus::step_too_small;
+    return result;
+  }
   std::vector<Eigen::Index> order(static_cast<std::size_t>(n));
   for (Eigen::Index j = 0; j < n; ++j) order[static_cast<std::size_t>(j)] = j;
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return result.exponents[a] > result.exponents[b]; });

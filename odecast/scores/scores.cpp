@@ -101,6 +101,9 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   }
   s.rmse.all = std::sqrt(squares.mean() / count);
   s.nrmse.all = std::sqrt(relative / moving);
+  for (const ScoreRow* row : {&s.width, &s.crps, &s.rmse, &s.nrmse})
+    require_finite(std::isfinite(row->all), "scores", "an error or a band whose square overflows",
+                   "Give forecast and truth in units in which their values are near 1.");
   return s;
 }
 

@@ -593,5 +593,27 @@ TEST(HorizonTest, IsWhereTheSpreadPassesAShareOfTheDatasSd) {
   EXPECT_NEAR(forecast(model, o, ignore_progress).horizon, std::log(4), 0.01 + 5 / std::sqrt(2000.0)) << "the size stands in";
 }
 
+TEST(ForecastTest, NoNumberThatIsNoneLeaves) {
+  Model model = decaying_model(1, 0.3);
+  model.scaling.scale[0] = 1.7e308;  // mean + c sd is more than any double
+  ForecastOptions o = until(1);
+  o.init = Vector::Constant(1, 1.7e308);
+  o.level = 0.999999;
+  EXPECT_THROW(forecast(model, o, ignore_progress), Error);
+  model.scaling.scale[0] = 1;
+  o.init = Vector::Ones(1);
+  o.level = 1 - 0x1p-53;  // (1 + level) / 2 is 1
+  EXPECT_THROW(forecast(model, o, ignore_progress), Error);
+}
+
+TEST(ForecastTest, ASingleTrajectoryThatOverflowsIsAnError) {
+  Model model = decaying_model(1, 0);
+  model.network.layers[1].weights *= -1;  // grows
+  model.scaling.scale[0] = 1e308;
+  ForecastOptions o = until(2);
+  o.init = Vector::Constant(1, 1e308);
+  EXPECT_THROW(single_trajectory(model, SingleField::mean, o), Error);
+}
+
 }  // namespace
 }  // namespace odecast

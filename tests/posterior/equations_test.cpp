@@ -58,5 +58,23 @@ TEST(EquationsTest, GeneralNetworksHaveNone) {
                Error);
 }
 
+TEST(EquationsTest, NoNumberIsTooOddToRound) {
+  const double all[] = {0, 1, 0.1, 1e-300, 5e-324, 1e300, 1.7e308, INFINITY, NAN};
+  for (const double mean : all)
+    for (const double sd : all)
+      for (const double sign : {1.0, -1.0}) EXPECT_NO_THROW(rounded_coefficient(sign * mean, sd)) << mean << " " << sd;
+}
+
+TEST(EquationsTest, CoefficientsThatOverflowAreAnError) {
+  Model model = make_model(random_kernel(2, 4, 2, 0.25, false, 1));
+  model.network.layers[0].weights *= 1e160;
+  for (const EquationFormat format : {EquationFormat::text, EquationFormat::latex, EquationFormat::c})
+    EXPECT_THROW(format_equations(model, format), Error);
+  // Sizes that overflow order terms, and no more.
+  model = make_model(random_kernel(2, 4, 2, 0.25, false, 1));
+  model.size = Vector::Constant(2, 1e200);
+  EXPECT_EQ(readable_equations(model, 0)[0].left_out, 0u);
+}
+
 }  // namespace
 }  // namespace odecast

@@ -2,8 +2,9 @@
 
 #include <cmath>
 
+#include "odecast/core/error.hpp"
 #include "odecast/posterior/dropout_posterior.hpp"
-#include "support/kernels.hpp"
+#include "support/models.hpp"
 
 namespace odecast {
 namespace {
@@ -108,6 +109,15 @@ TEST(PosteriorTest, FreshMasksChangeWhenTheyShould) {
   EXPECT_NE(value(each_step, u), first);
   each_step.step_hook()(0);
   EXPECT_EQ(value(each_step, u), first);
+}
+
+TEST(PosteriorTest, APredictionThatOverflowsIsAnError) {
+  const Model model = make_model(random_kernel(2, 4, 2, 0.25, false, 1));
+  const auto posterior = make_posterior(model);
+  const Prediction p = prediction(model, posterior->moments(Vector::Ones(2)));
+  EXPECT_TRUE(p.mean.allFinite() && p.sd.allFinite());
+  EXPECT_THROW(prediction(model, posterior->moments(Vector::Constant(2, 1e200))), Error);
+  EXPECT_THROW(prediction(model, {Vector::Zero(2), Matrix::Constant(2, 2, -1)}), Error);
 }
 
 }  // namespace

@@ -91,5 +91,11 @@ TEST(LyapunovTest, TimeScaleOfAnOscillator) {
   EXPECT_EQ(time_scale(field, Eigen::Vector2d(0, 0), 0.05), 0.05);  // at rest
 }
 
+TEST(LyapunovTest, AMapThatForgetsHasNoExponents) {
+  const VectorField constant(1, [](double, const double*, double* next) { next[0] = 0.5; });
+  const LyapunovSpectrum s = lyapunov_spectrum(constant, Vector::Ones(1), {.until = 100, .transient = 10, .map = true}, ignore_progress);
+  EXPECT_NE(s.status, SolveStatus::finished);
+}
+
 }  // namespace
 }  // namespace odecast
