@@ -125,16 +125,25 @@ void FileReader::fail() const {
               "Check the path and its permissions."});
 }
 
-std::string read_file(const std::filesystem::path& path) {
+std::string read_file(const std::filesystem::path& path, std::size_t most) {
   FileReader file(path);
   std::string bytes;
+  const auto refuse = [&] {
+    throw_data({quoted(path), "more than " + std::to_string(most >> 20) + " MiB", "a model or a record, which is shorter",
+                "Check that this is the file you mean."});
+  };
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (!error && size > most) refuse();
   constexpr std::size_t chunk = 1 << 20;
+  if (!error) bytes.reserve(size + chunk);
   for (;;) {
     const std::size_t used = bytes.size();
     bytes.resize(used + chunk);
     const std::size_t got = file.read(bytes.data() + used, chunk);
     bytes.resize(used + got);
-    if (got == 0) return bytes;
+    if (got == 0 || std::memchr(bytes.data() + used, 0, got) != nullptr) return bytes;
+    if (bytes.size() > most) refuse();
   }
 }
 

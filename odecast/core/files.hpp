@@ -23,8 +23,12 @@ class FileReader {
   int descriptor_;
 };
 
-/// The whole file; "-" is standard input. Throws Error (file).
-std::string read_file(const std::filesystem::path& path);
+/// Texts are read whole: no model or record of ours is longer.
+inline constexpr std::size_t kMostText = std::size_t{256} << 20;
+/// The whole text of a file; "-" is standard input. Reading ends after the first MiB with a zero byte, which is in no text: whoever parses
+/// it refuses it all the same, and a device or an empty disk image does not fill the memory. Throws Error (file), and Error (data) for more
+/// bytes than `most`.
+std::string read_file(const std::filesystem::path& path, std::size_t most = kMostText);
 
 /// Throws Error (file) unless a file can be created in the directory of `path`. Called before long
 /// work, so that an unwritable place is found before it.

@@ -31,18 +31,25 @@ KernelExpansion expand(const PolynomialKernel& kernel) {
   e.basis = std::make_shared<const MonomialBasis>(static_cast<int>(kernel.W1.cols()),
                                                   kernel.degree);
   e.constant = kernel.B2;
-  for (int j = 0; j < kernel.units(); ++j)
-    e.shares.push_back(kernel.W2.col(j) *
-                       e.basis->expand_power(kernel.W1.row(j), kernel.B1[j]).transpose());
+  e.W2 = kernel.W2;
+  e.powers.resize(kernel.units(), e.basis->size());
+  for (int j = 0; j < kernel.units(); ++j) e.powers.row(j) = e.basis->expand_power(kernel.W1.row(j), kernel.B1[j]).transpose();
   return e;
 }
 
+bool can_expand(int arguments, int outputs, int degree, double units) {
+  const double monomials = monomial_count(arguments, degree);
+  return outputs * monomials <= kMostCoefficients && units * monomials <= kMostUnitPowers;
+}
+
 PolynomialField masked_field(const KernelExpansion& e, const Vector& d) {
-  assert(d.size() == static_cast<Eigen::Index>(e.shares.size()));
+  assert(d.size() == e.powers.rows());
   PolynomialField field{e.basis, Matrix::Zero(e.constant.size(), e.basis->size())};
   field.coefficients.col(0) = e.constant;
   for (Eigen::Index j = 0; j < d.size(); ++j)
-    if (d[j] != 0) field.coefficients += d[j] * e.shares[static_cast<std::size_t>(j)];
+    if (d[j] != 0)
+      for (Eigen::Index i = 0; i < field.coefficients.rows(); ++i)
+        field.coefficients.row(i) += d[j] * (e.W2(i, j) * e.powers.row(j));
   return field;
 }
 

@@ -78,6 +78,7 @@ std::size_t ByteReader::read_some(char* to, std::size_t size) {
       }
       z.next_in = reinterpret_cast<Bytef*>(input.data());
       z.avail_in = static_cast<uInt>(got);
+      packed_ += got;
     }
     if (inflater_->ended) {  // files may be written one after the other
       inflateReset(&z);
@@ -124,6 +125,9 @@ WholeFile::WholeFile(const std::filesystem::path& path, ByteReader& reader) {
     const std::size_t got = reader.read(held_.data() + used, chunk);
     held_.resize(used + got);
     if (got < chunk) break;
+    if (reader.inflates() && held_.size() > most_unpacked(reader.packed()))
+      throw_data({path.string(), "an array that unpacks to more than " + std::to_string(held_.size() >> 20) + " MiB",
+                  "no more than 100 times the file, or 64 MiB", "Unpack it first: gunzip."});
   }
   bytes_ = held_;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,6 +10,9 @@
 #include "odecast/core/files.hpp"
 
 namespace odecast {
+
+/// Bytes that so many compressed ones may become in memory: measured numbers compress by a few times, constants by a thousand.
+constexpr std::uint64_t most_unpacked(std::uint64_t packed) { return std::max<std::uint64_t>(64 << 20, 100 * packed); }
 
 /// Bytes of a file in order, gzip undone where its first bytes say so; "-" is standard input. Throws
 /// Error: file for the system's failures, data for broken compression.
@@ -20,6 +25,8 @@ class ByteReader {
   /// The first bytes (up to 8), which stay to be read.
   std::string_view head() const { return head_; }
   bool inflates() const { return inflater_ != nullptr; }
+  /// Compressed bytes taken from the file so far.
+  std::uint64_t packed() const { return packed_; }
 
  private:
   struct Inflater;
@@ -31,10 +38,11 @@ class ByteReader {
   std::unique_ptr<Inflater> inflater_;
   std::string head_;
   std::size_t head_used_ = 0;
+  std::uint64_t packed_ = 0;
 };
 
 /// All bytes of a file at once: a regular file is mapped, so that its pages need not stay in memory;
-/// anything else is what `reader` still has to give.
+/// anything else is what `reader` still has to give, compressed data no more than most_unpacked() of them.
 class WholeFile {
  public:
   WholeFile(const std::filesystem::path& path, ByteReader& reader);

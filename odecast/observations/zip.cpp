@@ -10,6 +10,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/observations/bytes.hpp"
 #include "odecast/observations/rows.hpp"
 
 namespace odecast {
@@ -66,8 +67,6 @@ Directory find_directory(const Reader& r) {
 }
 
 std::string inflated(const Reader& r, std::string_view packed, std::uint64_t size, const std::string& member) {
-  // No deflate stream grows by more than 1032.
-  if (size / 1032 > packed.size() + 1) r.damaged("an impossible size of " + member);
   std::string out(size, '\0');
   z_stream z{};
   if (inflateInit2(&z, -15) != Z_OK) throw std::bad_alloc();
@@ -98,7 +97,7 @@ ZipArchive read_zip(std::string_view bytes, const std::string& name) {
   const Reader r(bytes, name);
   const Directory directory = find_directory(r);
   ZipArchive archive;
-  std::uint64_t at = directory.at, packed_total = 0;
+  std::uint64_t at = directory.at, packed_total = 0, unpacked_total = 0;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
     if (!r.is(at, "PK\x01\x02")) r.damaged("a broken directory");
     const std::uint64_t flags = r.number(at + 8, 2), method = r.number(at + 10, 2), crc = r.number(at + 16, 4);
@@ -123,9 +122,14 @@ ZipArchive read_zip(std::string_view bytes, const std::string& name) {
     if (!r.is(local, "PK\x03\x04")) r.damaged("no data of " + shown_name);
     const std::uint64_t begin = local + 30 + r.number(local + 26, 2) + r.number(local + 28, 2);
     const std::string_view packed = r.part(begin, packed_size);
-    // Members that share bytes are how small files unpack to huge ones.
+    // Members that share bytes are how small files unpack to huge ones; long runs of one value are the other way.
     packed_total += packed_size;
     if (packed_total > bytes.size()) r.damaged("members that overlap");
+    // No deflate stream grows by more than 1032.
+    if (method == 8 && size / 1032 > packed_size + 1) r.damaged("an impossible size of " + shown_name);
+    if (method == 8 && (unpacked_total += size) > most_unpacked(bytes.size()))
+      throw_data({name, fmt::format("arrays that unpack to more than {} MiB", most_unpacked(bytes.size()) >> 20),
+                  "no more than 100 times the file, or 64 MiB", "Save them by np.savez, which does not compress."});
     if (method == 0 && size == packed_size)
       archive.members.push_back({member, packed});
     else if (method == 8)

@@ -231,11 +231,12 @@ std::vector<Equation> kernel_equations(const Model& model) {
     Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
     for (int m = 0; m < e.basis->size(); ++m) {
       double sum = 0, size = 0, squares = 0, all_dropped = 1;
-      for (const Matrix& share : e.shares) {
-        sum += share(i, m);
-        size += std::abs(share(i, m));
-        squares += share(i, m) * share(i, m);
-        if (share(i, m) != 0) all_dropped *= r;
+      for (Eigen::Index j = 0; j < e.powers.rows(); ++j) {
+        const double share = e.share(j, i, m);
+        sum += share;
+        size += std::abs(share);
+        squares += share * share;
+        if (share != 0) all_dropped *= r;
       }
       const double constant = m == 0 ? kernel.B2[i] : 0;
       // Without dropout shares add up for certain; what is left of those that cancel is round-off.

@@ -15,9 +15,6 @@ namespace {
 /// Network sizes are bounded so that a mistyped option is an error and not an exhausted machine.
 constexpr double kMaxUnits = 1e5, kMaxParameters = 1e8;
 
-/// Coefficients of all units of a polynomial kernel, expanded: n × monomials × units.
-constexpr double kMaxCoefficients = 1e8;
-
 /// Candidate terms of the trajectory posterior: the search linearises with all of them in.
 constexpr double kMaxCandidates = 3000;
 
@@ -33,6 +30,9 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
       hidden.push_back({units, o.activation,
                         o.activation == Activation::power ? o.degree : 1, o.dropout, o.rescale});
     }
+    require_option(o.layers.size() > 1 || o.activation != Activation::power || can_expand(variables, variables, o.degree, o.layers[0]), "--layers",
+                   fmt::format("{} units of degree {} with {} variables", o.layers[0], o.degree, variables), "at most 4e6 powers, units × monomials",
+                   "Choose a lower degree or fewer units.");
     return hidden;
   }
   require_option(o.degree >= 1 && o.degree <= 20, "--degree", fmt::format("{}", o.degree),
@@ -41,10 +41,10 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
                  "a whole number from 1 to 100000, or auto", "auto takes one unit per monomial.");
   const double monomials = monomial_count(variables, o.degree);
   const double units = o.hidden > 0 ? o.hidden : monomials;
-  require_option(variables * monomials * units <= kMaxCoefficients, "--degree",
+  require_option(can_expand(variables, variables, o.degree, units), "--degree",
                  fmt::format("{} with {} variables ({:.0f} monomials) and {:.0f} hidden units", o.degree,
                              variables, monomials, units),
-                 "at most 1e8 coefficients, variables × monomials × units",
+                 "at most 1e5 coefficients, variables × monomials, and 4e6 powers, units × monomials",
                  "Choose a lower degree or fewer hidden units.");
   hidden.push_back({o.hidden > 0 ? o.hidden : static_cast<int>(monomials), Activation::power,
                     o.degree, o.dropout, o.rescale});

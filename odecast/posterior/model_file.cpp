@@ -245,12 +245,20 @@ Network read_network(const Reader& read, const Json& json, std::size_t arguments
   return network;
 }
 
-/// Nesting deeper than any model has is refused while parsing.
+/// Nesting deeper than any model has is refused while parsing, and so is what takes more memory than three times the text and 40 MiB. A
+/// value takes 16 bytes, and up to three times that while its list grows; a member has a name beside it, and an object or list
+/// its own. Our own files, with a number on each line of fifteen characters at least, stay below.
 Json parse_limited(const std::string& text, const std::string& name) {
-  const Json::parser_callback_t limit = [&](int depth, Json::parse_event_t, Json&) {
-    if (depth > 32)
-      throw_data({fmt::format("model file '{}'", name), "nesting deeper than 32 levels",
-                  "an odecast model", "Fit the model again, or take it from a copy."});
+  const auto refuse = [&](const char* found) {
+    throw_data({fmt::format("model file '{}'", name), found, "an odecast model", "Fit the model again, or take it from a copy."});
+  };
+  std::size_t taken = 0;
+  const std::size_t most = 3 * text.size() + (std::size_t{40} << 20);
+  const Json::parser_callback_t limit = [&](int depth, Json::parse_event_t event, Json&) {
+    using Event = Json::parse_event_t;
+    if (depth > 32) refuse("nesting deeper than 32 levels");
+    taken += event == Event::value || event == Event::key ? 40 : event == Event::object_start || event == Event::array_start ? 80 : 0;
+    if (taken > most) refuse("more values than a model of that length has");
     return true;
   };
   try {
@@ -392,10 +400,9 @@ Model model_from_text(const std::string& text, const std::string& name) {
   if (!model.polynomial) {
     const Layer& first = model.network.layers.front();
     if (first.activation == Activation::power &&
-        monomial_count(static_cast<int>(arguments), first.power) * static_cast<double>(n) *
-                static_cast<double>(first.weights.rows()) > 1e8)
-      read.fail("power", fmt::format("{} with {} variables", first.power, arguments),
-                "at most 1e8 coefficients");
+        !can_expand(static_cast<int>(arguments), static_cast<int>(n), first.power, static_cast<double>(first.weights.rows())))
+      read.fail("power", fmt::format("{} with {} variables and {} units", first.power, arguments, first.weights.rows()),
+                "at most 1e5 coefficients, and 4e6 powers of its units");
   }
 
   if (json.contains("members"))

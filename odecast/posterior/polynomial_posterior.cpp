@@ -9,8 +9,7 @@
 namespace odecast {
 namespace {
 
-/// R with R R' = C, also where C is singular to round-off: coefficients differ by many orders, so C
-/// is scaled to a unit diagonal first.
+/// C over the sizes of row and column, 1 on the diagonal: coefficients differ by many orders.
 Eigen::MatrixXd scaled(const Matrix& C, const Vector& size) {
   const Vector inverse = size.unaryExpr([](double x) { return x > 0 ? 1 / x : 0.0; });
   Eigen::MatrixXd unit = inverse.asDiagonal() * C * inverse.asDiagonal();
@@ -19,6 +18,7 @@ Eigen::MatrixXd scaled(const Matrix& C, const Vector& size) {
   return unit;
 }
 
+/// R with R R' = C, also where C is singular to round-off.
 Matrix root(const Matrix& C) {
   if (C.rows() == 0) return C;
   const Vector size = C.diagonal().cwiseMax(0).cwiseSqrt();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@ struct Result {
   int code = -1;  ///< exit code; minus the signal that ended it
   std::string out, err;
   double seconds = 0;  ///< since the start, or since the signal where one was sent
+  double megabytes = 0;  ///< the most that was resident
 };
 
 inline std::string read_bytes(const std::filesystem::path& path) {
@@ -179,7 +181,8 @@ class ProgramTest : public testing::Test {
     auto counted_from = start;
     bool signalled = false, killed = false;
     int status = 0;
-    while (::waitpid(child, &status, WNOHANG) == 0) {
+    rusage usage{};
+    while (::wait4(child, &status, WNOHANG, &usage) == 0) {
       if (how.signal != 0 && !signalled && since(start) >= how.signal_after && handles(child, how.signal)) {
         ::kill(child, how.signal);
         counted_from = Clock::now();
@@ -192,6 +195,7 @@ class ProgramTest : public testing::Test {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
     result.seconds = since(counted_from);
+    result.megabytes = static_cast<double>(usage.ru_maxrss) / 1024;
     result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     if (how.output_to.empty()) result.out = read_bytes(out);
     result.err = read_bytes(err);

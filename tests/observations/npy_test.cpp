@@ -249,6 +249,9 @@ TEST(NpzTest, ErrorsSayWhatIsWrong) {
   const auto directory = lying.find("PK\x01\x02");
   lying.replace(directory + 24, 4, "\xff\xff\xff\x7f");
   EXPECT_NE(message(lying).find("impossible size"), std::string::npos) << message(lying);
+  // So is one that it can have and no measurement has.
+  const std::string zeros = npy("'<f8'", false, "9437184,", std::string(72 << 20, '\0'));
+  EXPECT_NE(message(deflated_archive({{"t.npy", t}, {"x.npy", zeros}})).find("unpack to more than 64 MiB"), std::string::npos);
 }
 
 TEST(NpzTest, NoDamageGoesUnnoticed) {

@@ -83,5 +83,39 @@ TEST(ModelFileTest, ForeignAndHostileTextsAreRefused) {
     EXPECT_NE(refusal(text), "");
 }
 
+TEST(ModelFileTest, WhatNoFitCanGiveIsRefused) {
+  Model m = forced_model(-1, 0.25, 0.1);
+  CoefficientSet& set = m.polynomial->sets[0];
+  set.support = {{0, 0}, {0, 1}};
+  set.theta = Vector::Ones(2);
+  set.covariance = Matrix::Identity(2, 2);
+  ASSERT_EQ(refusal(model_to_text(m)), "");
+  const auto refused = [&](auto change, const char* member) {
+    Model other = m;
+    change(other);
+    EXPECT_NE(refusal(model_to_text(other)).find(member), std::string::npos) << member << ": " << refusal(model_to_text(other));
+  };
+  const auto covariance = [&](double a, double b, double c, double d) {
+    refused([&](Model& o) { o.polynomial->sets[0].covariance << a, b, c, d; }, "covariance");
+  };
+  covariance(-1e-300, 0, 0, 1);
+  covariance(1, 2, 2, 1);        // correlation of 2
+  covariance(1, 0.5, -0.5, 1);   // not symmetric
+  refused([](Model& o) { o.last_state_sd = Vector::Constant(1, -1); }, "sd");
+  refused([](Model& o) { o.size[0] = -1; }, "size");
+  refused([](Model& o) { o.trajectory->noise_ratio = -1; }, "noise_ratio");
+  // Singular to round-off is not impossible: correlations of 1 are what data without noise give.
+  set.covariance << 1e-20, 1e-10 * (1 + 1e-12), 1e-10 * (1 + 1e-12), 1;
+  EXPECT_EQ(refusal(model_to_text(m)), "");
+}
+
+TEST(ModelFileTest, AKernelThatExpandsToHundredsOfMegabytesIsRefused) {
+  Model m = make_model(random_kernel(20, 90, 5, 0.25, false, 1));
+  for (std::size_t i = 0; i < 20; ++i) m.variables[i] = "x" + std::to_string(i);
+  const std::string text = model_to_text(m);
+  EXPECT_LT(text.size(), 500'000u);
+  EXPECT_NE(refusal(text).find("power"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace odecast
