@@ -24,7 +24,7 @@ constexpr std::size_t kChunk = 1 << 18;        // read at a time, and looked at 
 constexpr std::size_t kLongestLine = 1 << 20;
 
 /// Lines end in LF, CRLF or CR; any number of CR before an LF belong to it, as some transfers write.
-/// Gives each line of the text to `line`; returns how many bytes are used up. What follows the last
+/// Gives each line of the text to `line`, and how many there are of it: empty ones in a row come as one. Returns how many bytes are used up. What follows the last
 /// end of line is left, and so is a CR at the very end, unless `whole`.
 template <class Line>
 std::size_t each_line(std::string_view text, bool whole, const Line& line) {
@@ -32,6 +32,13 @@ std::size_t each_line(std::string_view text, bool whole, const Line& line) {
   while (used < text.size()) {
     const char* begin = text.data() + used;
     const std::size_t left = text.size() - used;
+    if (*begin == '\n') {
+      std::size_t run = 1;
+      while (run < left && begin[run] == '\n') ++run;
+      line(std::string_view(begin, 0), static_cast<long>(run));
+      used += run;
+      continue;
+    }
     const auto* lf = static_cast<const char*>(std::memchr(begin, '\n', left));
     const std::size_t length = lf ? static_cast<std::size_t>(lf - begin) : left;
     const auto* cr = static_cast<const char*>(std::memchr(begin, '\r', length));
@@ -40,16 +47,16 @@ std::size_t each_line(std::string_view text, bool whole, const Line& line) {
       const char* last = cr;
       while (last < end && *last == '\r') ++last;
       if (lf && last == end) {  // CRLF
-        line(std::string_view(begin, static_cast<std::size_t>(cr - begin)));
+        line(std::string_view(begin, static_cast<std::size_t>(cr - begin)), 1);
         used += length + 1;
       } else if (last == end && !whole) {
         return used;  // an LF may follow
       } else {
-        line(std::string_view(begin, static_cast<std::size_t>(cr - begin)));
+        line(std::string_view(begin, static_cast<std::size_t>(cr - begin)), 1);
         used += static_cast<std::size_t>(cr - begin) + 1;
       }
     } else if (lf || whole) {
-      line(std::string_view(begin, length));
+      line(std::string_view(begin, length), 1);
       used += length + (lf ? 1 : 0);
     } else {
       return used;
@@ -145,8 +152,8 @@ struct SampleLine {
 std::vector<SampleLine> sample_lines(std::string_view text, bool whole) {
   std::vector<SampleLine> sample;
   long number = 0;
-  each_line(text, whole, [&](std::string_view line) {
-    ++number;
+  each_line(text, whole, [&](std::string_view line, long count) {
+    number += count;
     if (sample.size() < 200 && !trimmed(line).empty() && !is_comment(line))
       sample.push_back({number, line});
   });
@@ -318,7 +325,7 @@ class Parser {
       if (!whole && text.find_first_of("\r\n") == text.npos) return 0;
       mark = begin(text, whole);
     }
-    return mark + each_line(text.substr(mark), whole, [this](std::string_view l) { line(l); });
+    return mark + each_line(text.substr(mark), whole, [this](std::string_view l, long count) { line(l, count); });
   }
 
   TableInfo finish() {
@@ -355,8 +362,8 @@ class Parser {
     return mark;
   }
 
-  void line(std::string_view text) {
-    ++number_;
+  void line(std::string_view text, long count) {
+    number_ += count;
     if (rows_.names().empty() || !fast_row(text)) slow_line(text);
   }
 
