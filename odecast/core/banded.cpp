@@ -23,12 +23,12 @@ bool BandedCholesky::factor() {
   return true;
 }
 
-void BandedCholesky::solve_lower(Eigen::Ref<Matrix> b) const {
-  assert(b.rows() == size());
-  for (Eigen::Index i = 0; i < size(); ++i) {
+void BandedCholesky::solve_lower(Eigen::Ref<Matrix> b, Eigen::Index from, Eigen::Index begin) const {
+  assert(from <= std::max<Eigen::Index>(0, begin - reach_) && from + b.rows() <= size());
+  for (Eigen::Index i = begin; i < from + b.rows(); ++i) {
     for (Eigen::Index k = std::max<Eigen::Index>(0, i - reach_); k < i; ++k)
-      if (at(i, k) != 0) b.row(i) -= at(i, k) * b.row(k);
-    b.row(i) /= at(i, i);
+      if (at(i, k) != 0) b.row(i - from) -= at(i, k) * b.row(k - from);
+    b.row(i - from) /= at(i, i);
   }
 }
 

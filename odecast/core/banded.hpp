@@ -23,7 +23,9 @@ class BandedCholesky {
   /// A → L. False where A is not positive definite to working precision; it is then lost.
   [[nodiscard]] bool factor();
   /// B → L⁻¹ B, with as many rows as A.
-  void solve_lower(Eigen::Ref<Matrix> b) const;
+  void solve_lower(Eigen::Ref<Matrix> b) const { solve_lower(b, 0, 0); }
+  /// The same for some of the rows: b has those of B from `from` on, of which those before `begin` are done already, `reach` of them or all.
+  void solve_lower(Eigen::Ref<Matrix> b, Eigen::Index from, Eigen::Index begin) const;
   /// B → A⁻¹ B.
   void solve(Eigen::Ref<Matrix> b) const;
   /// The entries of A⁻¹ within `reach` of the diagonal, stored as A was, without the others (Takahashi, Fagan & Chin,

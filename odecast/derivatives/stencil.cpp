@@ -83,9 +83,11 @@ Dataset first_rows(const ObservationSource& source, long rows) {
     });
   } catch (const Enough&) {
   }
-  for (std::size_t k = 0; k < states.size(); ++k)
+  for (std::size_t k = 0; k < states.size(); ++k) {
     data.trajectories[k].states = Eigen::Map<const Matrix>(
         states[k].data(), data.trajectories[k].rows(), static_cast<Eigen::Index>(n));
+    states[k] = {};  // many rows are not to be twice in memory
+  }
   return data;
 }
 

@@ -86,6 +86,7 @@ class UnevenRules {
   WeakRows::Rule rule(const Bump& bump, int& first, int last) {
     const double* t = segment_.times();
     const int from = stencil(first), to = stencil(last - 2) + points_;
+    longest_ = std::max(longest_, last - first);
     WeakRows::Rule rule{std::vector<double>(static_cast<std::size_t>(to - from)),
                         std::vector<double>(static_cast<std::size_t>(to - from))};
     Vector value(degree_ + 1), slope(degree_ + 1);
@@ -129,6 +130,8 @@ class UnevenRules {
   const Fit& fit_of(int i) {
     Fit& fit = fits_[static_cast<std::size_t>(i)];
     if (fit.coefficients.size() > 0) return fit;
+    // Test functions come in order: what lies more than two of them back is not needed again.
+    for (; forgotten_ + 2 * longest_ < i; ++forgotten_) fits_[static_cast<std::size_t>(forgotten_)] = {};
     const double* t = segment_.times() + stencil(i);
     fit.centre = (segment_.times()[i] + segment_.times()[i + 1]) / 2;
     fit.scale = std::max(fit.centre - t[0], t[points_ - 1] - fit.centre);
@@ -145,6 +148,7 @@ class UnevenRules {
   Segment segment_;
   int points_, degree_;
   std::vector<Fit> fits_;  // made when first needed
+  int forgotten_ = 0, longest_ = 0;  // intervals whose fits are gone; of a test function
 };
 
 /// Where the test functions go: all segments cut by the same radius, or by what fits four times into a short one.
@@ -300,23 +304,36 @@ double time_scale(const std::vector<Segment>& segments, const Vector& noise) {
   return longest;
 }
 
-WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
-                   const Vector& noise, int targets) {
+namespace {
+
+/// What all rows have in common.
+struct Layout {
+  double radius;
+  Choice choice;
+};
+
+Layout lay_out(const std::vector<Segment>& segments, double radius, std::size_t least, const Vector& noise) {
+  std::vector<Placed> placed = place(segments, radius);
+  // A shorter radius, while it brings more test functions.
+  while (placed.size() < least) {
+    const double shorter = 0.8 * radius;
+    std::vector<Placed> more = place(segments, shorter);
+    if (more.size() <= placed.size()) break;
+    radius = shorter;
+    placed = std::move(more);
+  }
+  return {radius, choose_fit(segments, placed, noise)};
+}
+
+WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout, const MonomialBasis& basis,
+                 const Vector& noise, int targets) {
   const int n = static_cast<int>(noise.size()), F = basis.size();
   assert(basis.variables() == n);
   WeakRows rows;
   rows.noise = noise;
-  rows.radius = kRadii * time_scale(segments, noise);
-  std::vector<Placed> placed = place(segments, rows.radius);
-  // A shorter radius, while it brings more test functions.
-  while (placed.size() < 5 * static_cast<std::size_t>(F)) {
-    const double shorter = 0.8 * rows.radius;
-    std::vector<Placed> more = place(segments, shorter);
-    if (more.size() <= placed.size()) break;
-    rows.radius = shorter;
-    placed = std::move(more);
-  }
-  const Choice choice = choose_fit(segments, placed, noise);
+  rows.radius = layout.radius;
+  const std::vector<Placed> placed = place(segments, rows.radius);
+  const Choice& choice = layout.choice;
 
   const auto K = static_cast<Eigen::Index>(placed.size());
   rows.integrals = Matrix::Zero(K, F);
@@ -360,6 +377,94 @@ WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& ba
     rows.truncation = Matrix(rows.truncation.leftCols(targets));
   }
   return rows;
+}
+
+constexpr double kBlockBytes = 32 << 20;
+
+/// About what regression keeps for each observation, of test functions with so many of them in a radius: covariance and factor of their rows,
+/// integrals and rules; of the observation itself states, Jacobians and monomials.
+double bytes_of_row(double radius, int n, int variables, int F) {
+  const double functions = 1 / (kStride * radius);
+  return 8 * (functions * (18.0 * n * n + 2 * F + 3 * n + 10) + 16 + (n + 3) * variables + 3 * n * n + 2 * F + n);
+}
+
+/// Segments that are too long cut to equal parts.
+std::vector<Segment> cut(const std::vector<Segment>& segments, double radius, double rows_per_block) {
+  std::vector<Segment> parts;
+  for (const Segment& s : segments) {
+    const double spacing = s.rows > 1 ? (s.times()[s.rows - 1] - s.times()[0]) / (s.rows - 1) : 0;
+    const double shortest = spacing > 0 ? 128 * std::max<double>(kSpacingsPerRadius, radius / spacing) : 0;
+    const auto pieces = static_cast<long>(std::max(1.0, std::ceil(s.rows / std::max(rows_per_block, shortest) - 0.5)));
+    for (long p = 0; p < pieces; ++p) {
+      const auto begin = static_cast<int>(s.rows * p / pieces), end = static_cast<int>(s.rows * (p + 1) / pieces);
+      parts.push_back({s.trajectory, s.first + begin, end - begin});
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
+                   const Vector& noise, int targets) {
+  return rows_of(segments, lay_out(segments, kRadii * time_scale(segments, noise), 5 * static_cast<std::size_t>(basis.size()), noise),
+                 basis, noise, targets);
+}
+
+struct WeakBlocks::Plan {
+  std::vector<Segment> segments;
+  const MonomialBasis& basis;
+  Vector noise;
+  int targets;
+  // Of the layout.
+  double radius;
+  int degree, points;
+  Vector excess;
+};
+
+WeakBlocks::WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis, const Vector& noise, int targets) {
+  const int variables = static_cast<int>(noise.size());
+  dimension_ = targets > 0 ? targets : variables;
+  const double radius = kRadii * time_scale(segments, noise);
+  double rows = 0, time = 0;
+  for (const Segment& s : segments) {
+    rows += s.rows;
+    time += s.times()[s.rows - 1] - s.times()[0];
+  }
+  const double in_radius = std::clamp(time > 0 ? radius * rows / time : 0, static_cast<double>(kSpacingsPerRadius), std::max(rows, 8.0));
+  const double per_block = kBlockBytes / bytes_of_row(in_radius, dimension_, variables, basis.size());
+  if (rows > per_block) segments = cut(segments, radius, per_block);
+  const Layout layout = lay_out(segments, radius, 5 * static_cast<std::size_t>(basis.size()), noise);
+  rows_ = static_cast<Eigen::Index>(place(segments, layout.radius).size());
+  double held = 0;
+  for (std::size_t k = 0; k < segments.size(); ++k) {
+    if (k == 0 || held + segments[k].rows > 1.5 * per_block) {
+      begins_.push_back(k);
+      held = 0;
+    }
+    held += segments[k].rows;
+  }
+  begins_.push_back(segments.size());
+  const Choice& choice = layout.choice;
+  plan_.reset(new Plan{std::move(segments), basis, noise, targets, layout.radius, choice.fit.degree, choice.fit.points, choice.excess});
+  which_ = begins_.size();  // none
+  current_.noise = noise;
+}
+
+WeakBlocks::WeakBlocks(WeakRows rows)
+    : begins_{0, rows.states.size()}, rows_(rows.rows()), dimension_(rows.dimension()), current_(std::move(rows)) {}
+
+WeakBlocks::~WeakBlocks() = default;
+
+const WeakRows& WeakBlocks::block(std::size_t b) {
+  if (b == which_) return current_;
+  current_ = {};
+  const auto begin = plan_->segments.begin();
+  const Layout layout{plan_->radius, {{plan_->degree, plan_->points}, plan_->excess}};
+  current_ = rows_of({begin + static_cast<long>(begins_[b]), begin + static_cast<long>(begins_[b + 1])}, layout, plan_->basis,
+                     plan_->noise, plan_->targets);
+  which_ = b;
+  return current_;
 }
 
 }  // namespace odecast

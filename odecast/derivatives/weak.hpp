@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "odecast/core/polynomial.hpp"
@@ -61,6 +62,33 @@ double time_scale(const std::vector<Segment>& segments, const Vector& noise);
 /// spacing above R/2 inside are left out. Segments of less than kWeakRows rows have none; the result may be empty.
 WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
                    const Vector& noise, int targets = 0);
+
+/// The same rows made block by block, when they are asked for: what regression keeps of a row is a hundred times the observation. Few
+/// rows are one block. Of many a block has some segments, or a part of a long one; test functions across the cuts, a sixtieth at most, are left out.
+class WeakBlocks {
+ public:
+  /// Keeps references to the segments' data and to the basis.
+  WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis, const Vector& noise, int targets = 0);
+  /// One block.
+  WeakBlocks(WeakRows rows);
+  ~WeakBlocks();
+
+  std::size_t size() const { return begins_.size() - 1; }
+  Eigen::Index rows() const { return rows_; }  ///< of all blocks
+  int dimension() const { return dimension_; }
+  const Vector& noise() const { return current_.noise; }
+  /// Made anew where another one was asked for before: good until the next call.
+  const WeakRows& block(std::size_t b);
+
+ private:
+  struct Plan;
+  std::unique_ptr<const Plan> plan_;
+  std::vector<std::size_t> begins_;  // the first segment of each block, and one past the last
+  Eigen::Index rows_ = 0;
+  int dimension_ = 0;
+  WeakRows current_;
+  std::size_t which_ = 0;
+};
 
 /// φ̃_m(y) of every m, and where `slopes` is not null ∂φ̃_m/∂y_j, monomials × variables.
 void debiased_monomials(const MonomialBasis& basis, const double* y, const Vector& noise,

@@ -42,15 +42,14 @@ Scaling unshifted_scaling(const ObservationSummary& summary) {
   return scaling;
 }
 
-Dataset to_model_units(const Dataset& data, const Scaling& scaling) {
-  Dataset result = data;
-  for (Trajectory& t : result.trajectories) {
+Dataset to_model_units(Dataset data, const Scaling& scaling) {
+  for (Trajectory& t : data.trajectories) {
     t.states = ((t.states.rowwise() - scaling.offset.transpose()).array().rowwise() /
                 scaling.scale.transpose().array())
                    .matrix();
     for (double& time : t.times) time /= scaling.time;
   }
-  return result;
+  return data;
 }
 
 }  // namespace odecast

@@ -31,6 +31,6 @@ Scaling standard_scaling(const ObservationSummary& summary);
 /// terms in model units too.
 Scaling unshifted_scaling(const ObservationSummary& summary);
 
-Dataset to_model_units(const Dataset& data, const Scaling& scaling);
+Dataset to_model_units(Dataset data, const Scaling& scaling);
 
 }  // namespace odecast

@@ -136,16 +136,16 @@ std::vector<double> penalties(const MonomialBasis& basis, int n, int equations, 
   return penalty;
 }
 
-std::vector<CoefficientSet> weak_replicates(const WeakRows& rows, const MonomialBasis& basis, const WeakPosterior& found,
+std::vector<CoefficientSet> weak_replicates(WeakBlocks& blocks, const MonomialBasis& basis, const WeakPosterior& found,
                                             const FitOptions& o, const FitData& data, const Budget& budget, const Observer& observer) {
-  const int n = rows.dimension(), F = basis.size();
-  WeakLinearisation around(rows, basis, found.coefficients, found.path);
-  BlockBootstrap bootstrap(around.problem().triangle, n * F);
+  const int n = blocks.dimension(), F = basis.size();
+  BlockBootstrap bootstrap(weak_problem(blocks, basis, found.coefficients, found.paths).triangle, n * F);
   // Whitened rows are independent as far as the noise is white; blocks stand for the rest.
-  const Eigen::Index size = n * chunk_rows(std::cbrt(static_cast<double>(rows.rows())));
-  for (const Matrix& part : around.whitened())
-    for (Eigen::Index at = 0; at < part.rows(); at += size)
-      bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
+  const Eigen::Index size = n * chunk_rows(std::cbrt(static_cast<double>(blocks.rows())));
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (const Matrix& part : WeakLinearisation(blocks.block(b), basis, found.coefficients, found.paths[b]).whitened())
+      for (Eigen::Index at = 0; at < part.rows(); at += size)
+        bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
   return replicates(bootstrap, o, 1, F, penalties(basis, n, n, static_cast<double>(data.summary.rows)), 1, data.source.name, budget, observer);
 }
 
@@ -214,7 +214,7 @@ std::vector<DegreeTrial> try_degrees(const WeakData& weak, int n, bool select, c
   double rows = 0;
   for (const Segment& s : weak.parts) rows += s.rows;
   const MonomialBasis basis(arguments, highest_degree(arguments, n, rows / 4));
-  const WeakRows all = weak_rows(weak.parts, basis, weak.noise, n);
+  WeakBlocks all(weak.parts, basis, weak.noise, n);
   std::vector<WeakPosterior> found;
   std::vector<DegreeTrial> trials;
   for (int degree = 1; degree <= basis.degree(); ++degree) {
@@ -223,7 +223,7 @@ std::vector<DegreeTrial> try_degrees(const WeakData& weak, int n, bool select, c
     trials.push_back(trial(degree, regression_of(found.back())));
   }
   const WeakPosterior& best = found[static_cast<std::size_t>(best_degree(trials) - 1)];
-  const EvidenceProblem problem = WeakLinearisation(all, basis, best.coefficients, best.path).problem();
+  const EvidenceProblem problem = weak_problem(all, basis, best.coefficients, best.paths);
   for (std::size_t k = 0; k < found.size(); ++k) {
     const EvidenceFit fit = evidence_fit(problem, found[k].fit.posterior.terms);
     trials[k].log_evidence = fit.log_evidence;
@@ -277,7 +277,7 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
       o.degree = best_degree(summary.degrees);
     }
     const MonomialBasis basis(arguments, o.degree);
-    const WeakRows integrals = weak_rows(weak.parts, basis, weak.noise, n);
+    WeakBlocks integrals(weak.parts, basis, weak.noise, n);
     const WeakPosterior found = weak_posterior(
         integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)}, source.name, watch);
     r = regression_of(found);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "odecast/core/banded.hpp"
 #include "odecast/core/error.hpp"
@@ -164,7 +165,7 @@ BandedCholesky mean_covariance(const WeakRows& rows, const WeakRange& range, con
 }
 
 /// The triangle of rows, empty at first, with more rows below it.
-void fold(Eigen::MatrixXd& triangle, const Matrix& below, Eigen::MatrixXd& stacked) {
+void fold(Eigen::MatrixXd& triangle, const Eigen::Ref<const Matrix>& below, Eigen::MatrixXd& stacked) {
   stacked.setZero(std::max<Eigen::Index>(triangle.rows() + below.rows(), below.cols()), below.cols());
   if (triangle.rows() > 0) stacked.topRows(triangle.rows()) = triangle;
   stacked.middleRows(triangle.rows(), below.rows()) = below;
@@ -226,55 +227,75 @@ void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path
   }
 }
 
-void WeakLinearisation::whiten(const Part& part, Matrix& A) const {
+/// Rows [begin, end) of a part below those from `from` on that A ends with already.
+void WeakLinearisation::whiten(const Part& part, Eigen::Index from, Eigen::Index begin, Eigen::Index end, Matrix& A) const {
   const int n = rows_.dimension(), F = basis_.size();
-  A.setZero(part.root.size(), n * F + 1);
-  for (Eigen::Index k = 0; k < part.features.rows(); ++k)
-    for (int o = 0; o < n; ++o) {
-      A.row(k * n + o).segment(o * F, F) = part.features.row(k);
-      A(k * n + o, n * F) = part.targets(k, o);
-    }
-  part.root.solve_lower(A);
+  const Matrix before = A.bottomRows(begin - from);
+  A.setZero(end - from, n * F + 1);
+  A.topRows(begin - from) = before;
+  for (Eigen::Index i = begin; i < end; ++i) {
+    A.row(i - from).segment(i % n * F, F) = part.features.row(i / n);
+    A(i - from, n * F) = part.targets(i / n, i % n);
+  }
+  part.root.solve_lower(A, from, begin);
 }
 
 std::vector<Matrix> WeakLinearisation::whitened() const {
   std::vector<Matrix> all(parts_.size());
-  for (std::size_t k = 0; k < parts_.size(); ++k) whiten(parts_[k], all[k]);
+  for (std::size_t k = 0; k < parts_.size(); ++k) whiten(parts_[k], 0, 0, parts_[k].root.size(), all[k]);
   return all;
 }
 
 EvidenceProblem WeakLinearisation::problem() {
+  WeakProblem sums;
+  add_to(sums);
+  return sums.evidence(basis_, rows_.dimension());
+}
+
+void WeakLinearisation::add_to(WeakProblem& p) {
   const int n = rows_.dimension(), F = basis_.size();
-  EvidenceProblem p;
-  p.least_variance = 1;
-  double constant = 0;
-  Vector square = Vector::Zero(F);
+  if (p.squares.size() == 0) p.squares = Vector::Zero(F);
+  constexpr Eigen::Index kNumbers = 1 << 20;  // whitened at a time: of many equations a row has thousands
   for (const Part& part : parts_) {
-    whiten(part, rows_of_part_);
-    fold(p.triangle, rows_of_part_, stacked_);
-    p.rows += static_cast<double>(rows_of_part_.rows());
+    const Eigen::Index size = part.root.size(), reach = part.root.reach();
+    const Eigen::Index step = std::max(reach, kNumbers / (n * F + 1));
+    for (Eigen::Index begin = 0; begin < size; begin += step) {
+      const Eigen::Index from = std::max<Eigen::Index>(0, begin - reach), end = std::min(size, begin + step);
+      whiten(part, from, begin, end, rows_of_part_);
+      fold(p.triangle, rows_of_part_.bottomRows(end - begin), stacked_);
+    }
+    p.rows += static_cast<double>(size);
   }
   for (const Part& part : parts_) {
     for (Eigen::Index i = 0; i < part.root.size(); ++i) p.log_determinant += 2 * std::log(part.root.at(i, i));
-    square += part.features.colwise().squaredNorm().transpose();
-    constant += part.features.col(0).squaredNorm();
+    p.squares += part.features.colwise().squaredNorm().transpose();
+    p.constant += part.features.col(0).squaredNorm();
   }
-  for (int q = 0; q < n * F; ++q) {
-    const double size = std::sqrt(square[q % F] / constant);
+}
+
+EvidenceProblem WeakProblem::evidence(const MonomialBasis& basis, int equations) const {
+  EvidenceProblem p;
+  p.triangle = triangle;
+  p.rows = rows;
+  p.log_determinant = log_determinant;
+  p.least_variance = 1;
+  const int F = basis.size();
+  for (int q = 0; q < equations * F; ++q) {
+    const double size = std::sqrt(squares[q % F] / constant);
     p.group.push_back(q / F);
     p.size.push_back(size > 0 ? size : 1);
-    p.price.push_back(term_price(basis_, q % F));
+    p.price.push_back(term_price(basis, q % F));
   }
   return p;
 }
 
-WeakPath WeakLinearisation::path(const Matrix& coefficients) const {
+std::vector<Matrix> WeakLinearisation::states(const Matrix& coefficients, Vector& removed, double& count) const {
   const int n = rows_.dimension();
-  WeakPath path{rows_.states, {}};
+  std::vector<Matrix> path = rows_.states;
   for (const Part& part : parts_) {
     Matrix pull = part.targets - part.features * coefficients.transpose();
     part.root.solve(Eigen::Map<Matrix>(pull.data(), pull.size(), 1));
-    Matrix& u = path.states[part.segment];
+    Matrix& u = path[part.segment];
     const auto all = u.cols();
     const Vector S = rows_.noise.cwiseAbs2();
     for (Eigen::Index k = 0; k < pull.rows(); ++k) {
@@ -291,14 +312,26 @@ WeakPath WeakLinearisation::path(const Matrix& coefficients) const {
       }
     }
   }
+  for (std::size_t s = 0; s < path.size(); ++s) {
+    removed += (path[s] - rows_.states[s]).colwise().squaredNorm().transpose();
+    count += static_cast<double>(path[s].rows());
+  }
+  return path;
+}
+
+namespace {
+
+Vector noise_left(const Vector& noise, const Vector& removed, double count) {
+  return (noise.cwiseAbs2() - removed / count).cwiseMax(0).cwiseSqrt();
+}
+
+}  // namespace
+
+WeakPath WeakLinearisation::path(const Matrix& coefficients) const {
   Vector removed = Vector::Zero(rows_.noise.size());
   double count = 0;
-  for (std::size_t s = 0; s < path.states.size(); ++s) {
-    removed += (path.states[s] - rows_.states[s]).colwise().squaredNorm().transpose();
-    count += static_cast<double>(path.states[s].rows());
-  }
-  path.noise = (rows_.noise.cwiseAbs2() - removed / count).cwiseMax(0).cwiseSqrt();
-  return path;
+  std::vector<Matrix> along = states(coefficients, removed, count);
+  return {std::move(along), noise_left(rows_.noise, removed, count)};
 }
 
 namespace {
@@ -382,9 +415,9 @@ std::vector<int> terms_up_to(const MonomialBasis& basis, int n, int degree) {
   return terms;
 }
 
-void check_rows(const WeakRows& rows, int monomials, const std::string& source) {
-  if (rows.rows() < monomials)
-    throw_data({source, fmt::format("room for {} test functions", rows.rows()),
+void check_rows(Eigen::Index rows, int monomials, const std::string& source) {
+  if (rows < monomials)
+    throw_data({source, fmt::format("room for {} test functions", rows),
                 fmt::format("at least {}, one for each monomial", monomials),
                 fmt::format("Give longer trajectories (at least {} rows each) or choose a lower --degree.",
                             kWeakRows)});
@@ -394,12 +427,28 @@ void check_rows(const WeakRows& rows, int monomials, const std::string& source) 
 
 namespace {
 
+void add_weak_rows(RowFactor& factor, const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients) {
+  for (const WeakRange& range : ranges(rows)) {
+    const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
+    Matrix J;
+    jacobians(basis, rows.states[segment], rows.noise, coefficients, J);
+    BandedCholesky L(0, 0);
+    factor_into(L, mean_covariance(rows, range, J));
+    Matrix features = rows.integrals.middleRows(range.first, L.size());
+    Matrix targets = rows.increments.middleRows(range.first, L.size());
+    L.solve_lower(features);
+    L.solve_lower(targets);
+    factor.add_features(features, targets);
+  }
+}
+
 /// Coefficients of the terms named, each equation by itself and its rows weighted as if coefficients were 0: a start for the joint rounds at a
 /// fraction of the price of one.
-Matrix first_coefficients(const WeakRows& rows, const MonomialBasis& basis, const std::vector<int>& terms) {
-  const int n = rows.dimension(), F = basis.size();
+Matrix first_coefficients(WeakBlocks& blocks, const MonomialBasis& basis, const std::vector<int>& terms) {
+  const int n = blocks.dimension(), F = basis.size();
   Matrix C = Matrix::Zero(n, F);
-  const RowFactor factor = weak_factor(rows, basis, C);
+  RowFactor factor(basis.variables(), basis.degree(), n);
+  for (std::size_t b = 0; b < blocks.size(); ++b) add_weak_rows(factor, blocks.block(b), basis, C);
   for (int o = 0; o < n; ++o) {
     std::vector<int> own;
     for (const int q : terms)
@@ -415,11 +464,23 @@ Matrix first_coefficients(const WeakRows& rows, const MonomialBasis& basis, cons
 
 WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, const WeakPosteriorOptions& options,
                              const std::string& source, const Observer& observer) {
-  const int n = rows.dimension(), F = basis.size();
+  WeakBlocks blocks(rows);
+  return weak_posterior(blocks, basis, options, source, observer);
+}
+
+EvidenceProblem weak_problem(WeakBlocks& blocks, const MonomialBasis& basis, const Matrix& coefficients, const std::vector<WeakPath>& paths) {
+  WeakProblem sums;
+  for (std::size_t b = 0; b < blocks.size(); ++b) WeakLinearisation(blocks.block(b), basis, coefficients, paths[b]).add_to(sums);
+  return sums.evidence(basis, blocks.dimension());
+}
+
+WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis, const WeakPosteriorOptions& options,
+                             const std::string& source, const Observer& observer) {
+  const int n = blocks.dimension(), F = basis.size();
   const std::vector<int> candidates = options.terms.empty() ? terms_up_to(basis, n, options.degree) : options.terms,
                          low = terms_up_to(basis, n, std::min(options.degree, 2));
   const bool select = options.select && options.terms.empty();
-  check_rows(rows, static_cast<int>(candidates.size()) / n, source);
+  check_rows(blocks.rows(), static_cast<int>(candidates.size()) / n, source);
   constexpr int most = 20;
   constexpr double kSettled = 0.2, kFar = std::numeric_limits<double>::infinity();
   // With so little change since it was computed a covariance does as well as a new one: coefficients differ by hundredths of their sd. Not with all terms in,
@@ -427,20 +488,29 @@ WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, c
   constexpr double kNear = 3;
   WeakPosterior result;
   // Terms up to degree 2 first: from all of a high degree the first coefficients are too far off.
-  Matrix C = first_coefficients(rows, basis, select ? low : candidates);
-  WeakPath path;
+  Matrix C = first_coefficients(blocks, basis, select ? low : candidates);
+  std::vector<WeakPath> paths(blocks.size());
+  // Of one block the linearisation stays; of many each is made twice in a round, before its coefficients are known and after.
+  const bool one = blocks.size() == 1;
   std::optional<WeakLinearisation> around;
   double moved = kFar;     // the largest change of a coefficient in the round before, in units of its sd
   double moved_since = 0;  // since the covariance was computed
   for (int round = 0; round < most; ++round) {
-    observer("weighting rows", static_cast<double>(round) / most);
+    const auto progress = [&](std::size_t b) {
+      observer("weighting rows", (round + static_cast<double>(b) / static_cast<double>(2 * blocks.size())) / most);
+    };
     const bool keep = select && round >= 2 && moved_since < kNear;
     if (!keep) moved_since = 0;
-    if (around)
-      around->move_to(C, path, keep);
-    else
-      around.emplace(rows, basis, C, path);
-    const EvidenceProblem problem = around->problem();
+    WeakProblem sums;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      progress(b);
+      if (one && around)
+        around->move_to(C, paths[b], keep);
+      else
+        around.emplace(blocks.block(b), basis, C, paths[b]);
+      around->add_to(sums);
+    }
+    const EvidenceProblem problem = sums.evidence(basis, n);
     const std::vector<int> before = std::move(result.fit.posterior.terms);
     result.fit = select ? evidence_search(problem, round < 2 ? low : before, candidates) : evidence_fit(problem, candidates);
     const Estimate& now = result.fit.posterior;
@@ -453,31 +523,27 @@ WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, c
       moved = std::isfinite(change / sd) || change == 0 ? std::max(moved, change == 0 ? 0 : change / sd) : kFar;
     }
     moved_since += moved;
-    C = next;
+    const Matrix linearised = std::exchange(C, next);
     result.rounds = round + 1;
-    result.settled = moved <= kSettled && !path.states.empty();
+    result.settled = moved <= kSettled && round > 0;
     if (result.settled) break;
-    path = around->path(C);
+    Vector removed = Vector::Zero(basis.variables());
+    double count = 0;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      progress(blocks.size() + b);
+      if (!one) around.emplace(blocks.block(b), basis, linearised, paths[b]);
+      paths[b].states = around->states(C, removed, count);
+    }
+    for (WeakPath& path : paths) path.noise = noise_left(blocks.noise(), removed, count);
   }
-  result.path = std::move(path);
+  result.paths = std::move(paths);
   result.coefficients = C;
   return result;
 }
 
 RowFactor weak_factor(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients) {
   RowFactor factor(basis.variables(), basis.degree(), rows.dimension());
-  for (const WeakRange& range : ranges(rows)) {
-    const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
-    Matrix J;
-    jacobians(basis, rows.states[segment], rows.noise, coefficients, J);
-    BandedCholesky L(0, 0);
-    factor_into(L, mean_covariance(rows, range, J));
-    Matrix features = rows.integrals.middleRows(range.first, L.size());
-    Matrix targets = rows.increments.middleRows(range.first, L.size());
-    L.solve_lower(features);
-    L.solve_lower(targets);
-    factor.add_features(features, targets);
-  }
+  add_weak_rows(factor, rows, basis, coefficients);
   return factor;
 }
 
@@ -488,7 +554,7 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
   WeakRegression result;
   result.coefficients = result.sd = Matrix::Zero(n, F);
   result.joint = P <= kMostJointUnknowns;
-  check_rows(rows, F, source);
+  check_rows(rows.rows(), F, source);
   if (options.select && !result.joint)
     throw_usage({"option --terms", fmt::format("select with {} coefficients", P),
                  fmt::format("at most {} coefficients", kMostJointUnknowns),

@@ -49,6 +49,15 @@ struct WeakPath {
   Vector noise = {};  ///< sd of what noise is left in them, per variable
 };
 
+/// What blocks of whitened rows add up to.
+struct WeakProblem {
+  Eigen::MatrixXd triangle;
+  double rows = 0, log_determinant = 0, constant = 0;
+  Vector squares;  ///< of the integrals of every monomial; `constant` those of the first
+
+  EvidenceProblem evidence(const MonomialBasis& basis, int equations) const;
+};
+
 /// The integral form as a linear problem for the coefficients around a path û, all equations together.
 ///
 /// Maximum likelihood for path u and coefficients C together minimises Σ_i |y_i - u_i|²/σ² under Σ_i s_ki u_i - v_ki C φ(u_i) = 0. To first
@@ -68,14 +77,19 @@ class WeakLinearisation {
   /// The whitened rows; unknown o F + m is the coefficient of φ_m in equation o. Equations are the groups; the size of a
   /// term is the root mean square of its column over that of the constant's.
   EvidenceProblem problem();
+  /// Adds them to those of other blocks.
+  void add_to(WeakProblem& problem);
   /// These rows themselves, [A | d] of each segment, n for each test function.
   std::vector<Matrix> whitened() const;
-  /// The states that these coefficients make of the observations.
+  /// The states that these coefficients make of the observations, of each segment. Adds to `removed` and `count` the squares of the noise
+  /// taken away, per variable, and how many observations there are.
+  std::vector<Matrix> states(const Matrix& coefficients, Vector& removed, double& count) const;
+  /// These and the noise that is left in them.
   WeakPath path(const Matrix& coefficients) const;
 
  private:
   struct Part;
-  void whiten(const Part& part, Matrix& A) const;
+  void whiten(const Part& part, Eigen::Index from, Eigen::Index begin, Eigen::Index end, Matrix& A) const;
   const WeakRows& rows_;
   const MonomialBasis& basis_;
   std::vector<Part> parts_;
@@ -87,7 +101,7 @@ class WeakLinearisation {
 struct WeakPosterior {
   EvidenceFit fit;
   Matrix coefficients;  ///< its mean, variables × monomials
-  WeakPath path;  ///< that the last round was linearised around
+  std::vector<WeakPath> paths;  ///< that the last round was linearised around, of each block
   int rounds = 0;
   bool settled = false;  ///< the last round changed no term, and coefficients by less than a fifth of their sd
 };
@@ -99,8 +113,14 @@ struct WeakPosteriorOptions {
 };
 
 /// Throws Error (data) when there are fewer rows than candidates in an equation.
+WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis, const WeakPosteriorOptions& options,
+                             const std::string& source, const Observer& observer);
+/// Of all rows at once.
 WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, const WeakPosteriorOptions& options,
                              const std::string& source, const Observer& observer);
+
+/// The problem of all blocks around coefficients and paths.
+EvidenceProblem weak_problem(WeakBlocks& blocks, const MonomialBasis& basis, const Matrix& coefficients, const std::vector<WeakPath>& paths);
 
 /// The factor of [Ψ | Δ] for networks, whose equations share their rows: whitened with the mean over the equations of the
 /// covariances above, each in units of its own σ², at the given coefficients.

@@ -36,6 +36,10 @@ TEST(BandedTest, AgreesWithDenseAlgebra) {
   EXPECT_LT((A * x - y).norm(), 1e-13);
   Matrix z = y;
   b.solve_lower(z);
+  Matrix rest(6, 3);  // rows 3 … 8, of which two are done
+  rest << z.middleRows(3, 2), y.bottomRows(4);
+  b.solve_lower(rest, 3, 5);
+  EXPECT_EQ(rest.bottomRows(4), z.bottomRows(4));
   const Eigen::MatrixXd L = A.llt().matrixL();
   EXPECT_LT((L * z - y).norm(), 1e-13);
   const Eigen::MatrixXd inverse = A.inverse();

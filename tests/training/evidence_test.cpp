@@ -179,6 +179,46 @@ TEST(WeakPosteriorTest, ErrorsInVariablesDoNotBiasIt) {
   EXPECT_NEAR(square, 1, 0.46);
 }
 
+TEST(WeakPosteriorTest, BlocksTellWhatAllRowsTell) {
+  // A circle, long enough for several blocks. What is lost at the cuts, a sixtieth of the test functions at most, moves a coefficient by √(1/60) of its
+  // sd; five of these are 0.65.
+  const int count = 100'000;
+  Dataset d = series(evenly(count, 0.2), [](double t) { return std::sin(t); }, [](double t) { return std::cos(t); });
+  const Vector noise = Vector::Constant(2, 0.05);
+  add_noise(d, noise, 1);
+  const MonomialBasis basis(2, 1);
+  const std::vector<Segment> parts = segments(d, 0);
+  const WeakRows all = weak_rows(parts, basis, noise);
+  WeakBlocks blocks(parts, basis, noise);
+  ASSERT_GT(blocks.size(), 1u);
+  Eigen::Index rows = 0, observations = 0;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    rows += blocks.block(b).rows();
+    for (const Matrix& states : blocks.block(b).states) observations += states.rows();
+  }
+  EXPECT_EQ(rows, blocks.rows());
+  EXPECT_EQ(observations, count);
+  EXPECT_LE(rows, all.rows());
+  EXPECT_GE(static_cast<double>(rows), static_cast<double>(all.rows()) * (1 - 1.0 / 60));
+  const WeakPosterior whole = weak_posterior(all, basis, {.degree = 1}, "test", ignore_progress),
+                      cut = weak_posterior(blocks, basis, {.degree = 1}, "test", ignore_progress);
+  EXPECT_TRUE(cut.settled);
+  ASSERT_EQ(cut.fit.posterior.terms, whole.fit.posterior.terms);
+  for (Eigen::Index q = 0; q < cut.fit.posterior.x.size(); ++q)
+    EXPECT_NEAR(cut.fit.posterior.x[q], whole.fit.posterior.x[q], 0.65 * std::sqrt(whole.fit.posterior.covariance(q, q)));
+}
+
+TEST(WeakPosteriorTest, FewRowsAreOneBlockWithTheSameBits) {
+  const Dataset d = spiral(0.02, 1);
+  const MonomialBasis basis(2, 2);
+  const Vector noise = Vector::Constant(2, 0.02);
+  WeakBlocks blocks(segments(d, 0), basis, noise);
+  ASSERT_EQ(blocks.size(), 1u);
+  const WeakPosterior one = weak_posterior(blocks, basis, {}, "test", ignore_progress),
+                      all = weak_posterior(weak_rows(segments(d, 0), basis, noise), basis, {}, "test", ignore_progress);
+  EXPECT_EQ(one.coefficients, all.coefficients);
+}
+
 TEST(WeakPosteriorTest, SquaresAreNotBiasedByTheNoiseLeftInThePath) {
   // Sprott F: x' = y + z, y' = -x + y/2, z' = x² - z at 10 % noise. z of the six coefficients over 40 draws: mean 0 ±
   // 5/√40 = 0.79, mean square 1 ± 5 √(2/240) = 1 ± 0.46. Without correction E x² is too large by the noise: 3 sd and more.
