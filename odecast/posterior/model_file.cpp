@@ -19,8 +19,6 @@ using Json = nlohmann::ordered_json;
 /// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles; 5: trajectory posteriors with inputs;
 /// 6: trajectory posteriors with forcing. A model is written as the lowest that has it all, for older programs.
 constexpr int kVersion = 6;
-constexpr std::string_view kSeal = ",\n  \"checksum\": \"fnv1a64:";
-constexpr std::string_view kEnd = "\"\n}\n";
 
 Json to_json(const Vector& v) { return std::vector<double>(v.begin(), v.end()); }
 
@@ -327,10 +325,7 @@ std::string model_to_text(const Model& model) {
                       {"time", model.inputs.time}};
     if (model.inputs.last.size() > 0) body["inputs"]["last"] = to_json(model.inputs.last);
   }
-  std::string text = body.dump(2);
-  text.resize(text.size() - 2);  // the closing "\n}", which comes after the checksum
-  const std::uint64_t hash = fnv1a(text);
-  return text + fmt::format("{}{:016x}{}", kSeal, hash, kEnd);
+  return sealed(body.dump(2));
 }
 
 Model model_from_text(const std::string& text, const std::string& name) {
@@ -343,10 +338,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
     throw_data({fmt::format("model file '{}'", name), fmt::format("format version {}", version),
                 fmt::format("version {} or older", kVersion),
                 "It was written by a newer odecast: update this one."});
-  const auto seal = text.rfind(kSeal);
-  if (seal == text.npos ||
-      text.substr(seal) !=
-          fmt::format("{}{:016x}{}", kSeal, fnv1a(std::string_view(text).substr(0, seal)), kEnd))
+  if (!has_seal(text))
     read.fail("checksum", "one that does not match the content",
               "the content that odecast fit wrote");
 
