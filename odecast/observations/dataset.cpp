@@ -122,7 +122,10 @@ void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t se
     Matrix& states = data.trajectories[k].states;
     for (Eigen::Index i = 0; i < states.rows(); ++i)
       for (Eigen::Index j = 0; j < states.cols(); ++j)
-        states(i, j) += standard_deviation[j] * stream.normal();
+        if (const double noisy = states(i, j) + standard_deviation[j] * stream.normal(); std::isfinite(noisy) || std::isnan(states(i, j)))
+          states(i, j) = noisy;
+        else
+          throw_usage({"--noise", "noise that overflows", "values that stay finite", "Give a smaller one."});
   }
 }
 

@@ -53,6 +53,10 @@ TEST_F(NumbersTest, ALevelWhoseQuantileIsInfiniteIsRefused) {
   refused({"evaluate", "model.json", "train.csv", "--level", "0.9999999999999999"}, kUsage, {"--level"});
 }
 
+TEST_F(NumbersTest, NoiseThatOverflowsIsRefused) {
+  refused({"simulate", "Lorenz", "--until", "1", "--noise", "1e308", "-o", "old.out"}, kUsage, {"--noise", "overflows"});
+}
+
 TEST_F(NumbersTest, SquaresThatOverflowAreNamed) {
   write("large.csv", "t,x,y\n0,1e200,1\n1,-1e200,2\n2,1e200,3\n3,2e200,4\n");
   refused({"inspect", "large.csv"}, kBadData, {"large.csv", "x whose squares overflow"});
