@@ -8,6 +8,7 @@ install(DIRECTORY odecast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
         PATTERN "moments_kernel.hpp" EXCLUDE PATTERN "normal_kernel.hpp" EXCLUDE PATTERN "kernel_gradient.hpp" EXCLUDE PATTERN "gradient_job.hpp" EXCLUDE
         PATTERN "stepper.hpp" EXCLUDE PATTERN "ensemble.hpp" EXCLUDE PATTERN "pack.hpp" EXCLUDE
         PATTERN "assets.hpp" EXCLUDE PATTERN "page_data.hpp" EXCLUDE)
+install(FILES LICENSE THIRD_PARTY.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/odecast)
 install(EXPORT odecastTargets NAMESPACE odecast:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/odecast)
 configure_package_config_file(cmake/odecastConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/odecastConfig.cmake
