@@ -152,4 +152,9 @@ void put(fmt::format_string<T...> format, T&&... arguments) {
 }
 void flush_output();
 
+/// For work in units (odecast/study/work.hpp): an interruption says that they are kept there, and how to go on.
+void keeps_units(const std::filesystem::path& folder);
+/// What it says; "" for work that keeps nothing.
+const char* kept_work();
+
 }  // namespace odecast::cli

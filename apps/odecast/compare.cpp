@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "apps/odecast/ending.hpp"
 #include "odecast/core/files.hpp"
 
 namespace odecast::cli {
@@ -25,7 +24,7 @@ int run(const Arguments& a) {
   o.seed = a.seed();
   o.threads = a.threads();
   const std::filesystem::path folder = a.text("--output");
-  say_when_interrupted(kept_units(folder));
+  keeps_units(folder);
   FolderClaim claim;
   const Comparison result = [&] {
     const Observer observer = progress(a);

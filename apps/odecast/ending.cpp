@@ -3,8 +3,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -17,8 +16,6 @@
 
 namespace odecast::cli {
 namespace {
-
-std::array<char, 1024> kept{};  // text of say_when_interrupted(), where a handler may read it
 
 void write_error(const char* text) noexcept {
   // A message that cannot be written is lost; the exit code is not.
@@ -92,16 +89,8 @@ void install_endings() {
   handle(SIGXFSZ, SIG_IGN);
 }
 
-void say_when_interrupted(const std::string& text) {
-  kept[std::min(text.copy(kept.data(), kept.size() - 1), kept.size() - 1)] = '\0';
-}
-
-std::string kept_units(const std::filesystem::path& folder) {
-  return "interrupted; finished units are kept in '" + folder.string() + "': the same command goes on from there";
-}
-
 const char* interruption_text() {
-  return kept[0] != '\0'        ? kept.data()
+  return *kept_work() != '\0'   ? kept_work()
          : files_written() == 0 ? "interrupted; nothing was written"
                                 : "interrupted; files that were written before are whole";
 }

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "apps/odecast/ending.hpp"
 #include "odecast/core/text.hpp"
 #include "odecast/study/reproduce.hpp"
 
@@ -17,7 +16,7 @@ int run(const Arguments& a) {
   options.seed = a.seed();
   options.threads = a.threads();
   const std::string folder = a.text("--output");
-  say_when_interrupted(kept_units(folder));
+  keeps_units(folder);
   Reproduction result;
   {
     const Observer observer = progress(a);

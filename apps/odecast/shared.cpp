@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +17,8 @@
 
 namespace odecast::cli {
 namespace {
+
+std::array<char, 1024> kept{};  // text of keeps_units(), where a signal handler may read it
 
 /// The bar. It is drawn at most ten times a second, first after a second, and wiped at the end.
 class Bar {
@@ -212,6 +215,14 @@ void print_text(std::string_view text) {
   throw_if_stopped();
   output_failed();
 }
+
+void keeps_units(const std::filesystem::path& folder) {
+  const std::string text = printable("interrupted; finished units are kept in '" + folder.string() +
+                                     "': the same command goes on from there");
+  kept[text.copy(kept.data(), kept.size() - 1)] = '\0';
+}
+
+const char* kept_work() { return kept.data(); }
 
 void flush_output() {
   errno = 0;

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "apps/odecast/ending.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/random.hpp"
@@ -110,7 +109,7 @@ int run(const Arguments& a) {
   o.shared = "version=" ODECAST_VERSION;
   for (const char* option : kShared) o.shared += fmt::format(" {}={}", option, a.text(option));
   const std::vector<Candidate> all = candidates(a);
-  say_when_interrupted(kept_units(folder));
+  keeps_units(folder);
   Tuning result;
   Dataset data;
   Fit best;

@@ -642,26 +642,31 @@ void TermSearch::charge(FittedPath& path, double misfit) const {
 }
 
 double TermSearch::explained(const Support& support) {
+  long rows = 0;
+  for (const ObservedRun& run : shooting_.runs()) rows += run.values.rows();
+  const long terms = static_cast<long>(support.size()) / dimension() + 1, enough = std::max(1L, rows / (4 * terms));
+  const Shooting windows(shooting_.runs(), shooting_.basis(), static_cast<int>(std::min<long>(shooting_.per_segment(), enough)),
+                         shooting_.flow(), options_.threads);
   Vector shares;
-  integral_regression(support, 1e-6, &shares);
+  integral_regression(windows, support, 1e-6, &shares);
   double least = 1;
   for (int i = 0; i < dimension(); ++i)
     if (active_[i] != 0) least = std::min(least, shares[i]);
   return least;
 }
 
-Vector TermSearch::integral_regression(const Support& support, double ridge, Vector* explained) {
-  const MonomialBasis& basis = *shooting_.basis();
+Vector TermSearch::integral_regression(const Shooting& windows, const Support& support, double ridge, Vector* explained) {
+  const MonomialBasis& basis = *windows.basis();
   const int n = dimension(), F = basis.size();
   // Windows of one segment each; the trapezoidal rule on the smoothed observations, linear between their times.
-  Matrix rows = Matrix::Zero(shooting_.segments(), F),
-         change = Matrix::Zero(shooting_.segments(), n);
+  Matrix rows = Matrix::Zero(windows.segments(), F),
+         change = Matrix::Zero(windows.segments(), n);
   std::vector<double> phi(index(F)), before(index(F));
   Vector arguments(basis.variables());
-  for (int j = 0; j < shooting_.segments(); ++j) {
-    const auto& s = shooting_.segment(j);
+  for (int j = 0; j < windows.segments(); ++j) {
+    const auto& s = windows.segment(j);
     const Matrix& z = smoothed_.values[index(s.run)];
-    const ObservedRun& run = shooting_.runs()[index(s.run)];
+    const ObservedRun& run = windows.runs()[index(s.run)];
     for (long row = s.first + 1; row <= s.first + s.intervals(); ++row) {
       const double begin = run.times[index(row - 1)], length = run.times[index(row)] - begin;
       const auto evaluate = [&](double t, const Vector& inputs, std::vector<double>& values) {
@@ -671,14 +676,15 @@ Vector TermSearch::integral_regression(const Support& support, double ridge, Vec
         basis.evaluate(arguments.data(), values.data());
       };
       for (const DrivenPiece& piece : pieces(run, row)) {
-        if (shooting_.inputs() > 0 || row == s.first + 1) evaluate(piece.begin, piece.from, before);
+        if (windows.inputs() > 0 || row == s.first + 1) evaluate(piece.begin, piece.from, before);
         evaluate(piece.end, piece.to, phi);
         const double h = piece.end - piece.begin;
         for (int m = 0; m < F; ++m) rows(j, m) += 0.5 * h * (phi[index(m)] + before[index(m)]);
         phi.swap(before);
       }
     }
-    change.row(j) = z.row(s.first + s.intervals()) - z.row(s.first);
+    const auto state = [&](int row, int i) { return explained && run.weights(row, i) > 0 ? run.values(row, i) : z(row, i); };
+    for (int i = 0; i < n; ++i) change(j, i) = state(s.first + s.intervals(), i) - state(s.first, i);
   }
   Vector theta = Vector::Zero(static_cast<long>(support.size()));
   if (explained) *explained = Vector::Zero(n);

@@ -43,8 +43,8 @@ class TermSearch {
   double tight(const Vector& noise) const;
   /// All terms up to a degree.
   Support candidates(int degree) const;
-  /// The share of the motion over segments, of the variable that is least so, that the integral form of start() explains with these terms, less what as many terms explain
-  /// of anything: 1 - (1 - R²) N / (N - p), and 0 where there are no more segments than terms of an equation.
+  /// The share of the observed motion that the integral form of start() explains with these terms, in the variable where it is least, over
+  /// N windows of a segment or less: less what p terms of an equation explain of anything, 1 - (1 - R²) N / (N - p), and 0 where N <= p.
   double explained(const Support& support);
   /// Terms by annealing: several ways to eliminate, until two agree.
   FittedPath find(const Support& support);
@@ -106,7 +106,11 @@ class TermSearch {
   ///   z(t + τ) - z(t) = Σ θ ∫ φ(z, w) dt
   /// by ridge regression, or zero: what shoots best.
   FittedPath start(const Support& support);
-  Vector integral_regression(const Support& support, double ridge, Vector* explained = nullptr);
+  Vector integral_regression(const Support& support, double ridge) {
+    return integral_regression(shooting_, support, ridge, nullptr);
+  }
+  /// Over the segments of `windows`; with `explained` of the observed motion, and its share that is.
+  Vector integral_regression(const Shooting& windows, const Support& support, double ridge, Vector* explained);
   /// The sd of gaps of q times the noise.
   Vector gaps(double q) const { return q * shooting_.noise(); }
   double cost(const FittedPath& path, const Vector& gap_sd);

@@ -259,18 +259,20 @@ bool looks_white(const Prepared& p) {
   return true;
 }
 
-/// The bound on the search: kMostEvaluations of all candidates with slopes, many times what searches that succeed take, but no more
-/// than kWork, some seconds' on one core; unless there are so many observations that kFewestEvaluations of sparse equations take longer.
-/// Where the integral form with all candidates explains most of the motion, sparse equations are likely to be found, and
-/// kPromising times as much may be spent.
-constexpr double kMostEvaluations = 3000, kFewestEvaluations = 150, kWork = 1.2e10, kExplained = 0.95, kPromising = 60;
+/// The bound on the search: kWork operations, some seconds' on one core. Where the integral form with all candidates explains most of the
+/// motion, sparse equations are likely to be found, and kPromising times that may be spent; where it explains little, no more than
+/// kHopelessEvaluations of all candidates with slopes. Many observations have at least kFewestEvaluations of sparse equations.
+constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kUnexplained = 0.3, kHopelessEvaluations = 3000,
+                 kFewestEvaluations = 150;
 
 double default_work(TermSearch& search, const Support& candidates) {
   const Shooting& shooting = search.shooting();
   const auto all = static_cast<long>(candidates.size()), sparse = std::min(all, 8L * shooting.dimension());
-  const double most = search.explained(candidates) > kExplained ? kPromising * kWork : kWork;
-  return std::max(kFewestEvaluations * shooting.work(sparse, true),
-                  std::min(kMostEvaluations * shooting.work(all, true), most));
+  const double share = search.explained(candidates);
+  const double most = share > kExplained     ? kPromising * kWork
+                      : share < kUnexplained ? std::min(kWork, kHopelessEvaluations * shooting.work(all, true))
+                                             : kWork;
+  return std::max(kFewestEvaluations * shooting.work(sparse, true), most);
 }
 
 /// Coefficients and last state of a path, and how well they are known.

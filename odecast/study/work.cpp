@@ -12,6 +12,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -190,27 +191,42 @@ Work run_units(std::vector<Unit> units, const WorkOptions& options, const Observ
   for (const Unit* unit : open) total += unit->cost;
   std::atomic<double> done{0};
   std::mutex mutex;
+  std::atomic<bool> stop{false};
+  std::exception_ptr cause;  // of a stop: the observer's
   const auto caller = std::this_thread::get_id();
-  const auto report = [&](double more) { observer(options.activity, std::min(1.0, (done + more) / total)); };
-  parallel_for(
-      options.threads, open.size(),
-      [&](std::size_t i) {
-        const Unit& unit = *open[i];
-        // The observer belongs to the calling thread; the others stop when it has thrown. A unit in several
-        // parts reports from 0 to 1 more than once; the bar never goes back.
-        double furthest = 0;
-        const Observer watch = [&](std::string_view, double fraction) {
-          pulse();
-          furthest = std::max(furthest, fraction);
-          if (std::this_thread::get_id() == caller) report(furthest * unit.cost);
-        };
-        Values values = unit.run(watch);
-        write_file(folder / (unit.key + ".json"), format_values(values, options.settings));
-        const std::lock_guard lock(mutex);
-        done = done + unit.cost;
-        work.results[unit.key] = std::move(values);
-      },
-      [&](std::size_t) { report(0); });
+  const auto report = [&](double more) {
+    try {
+      observer(options.activity, std::min(1.0, (done + more) / total));
+    } catch (...) {
+      if (!cause) cause = std::current_exception();
+      stop = true;
+      throw;
+    }
+  };
+  try {
+    parallel_for(
+        options.threads, open.size(),
+        [&](std::size_t i) {
+          const Unit& unit = *open[i];
+          // The observer belongs to the calling thread; the others stop when it has thrown. A unit in several
+          // parts reports from 0 to 1 more than once; the bar never goes back.
+          double furthest = 0;
+          const Observer watch = [&](std::string_view, double fraction) {
+            furthest = std::max(furthest, fraction);
+            if (std::this_thread::get_id() == caller) report(furthest * unit.cost);
+            if (stop) throw Interrupted(0);  // the observer's exception takes its place
+          };
+          Values values = unit.run(watch);
+          write_file(folder / (unit.key + ".json"), format_values(values, options.settings));
+          const std::lock_guard lock(mutex);
+          done = done + unit.cost;
+          work.results[unit.key] = std::move(values);
+        },
+        [&](std::size_t) { report(0); });
+  } catch (...) {
+    if (cause) std::rethrow_exception(cause);
+    throw;
+  }
   return work;
 }
 

@@ -40,7 +40,7 @@ const std::vector<Helped> kHelp = {
       {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
       {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
       {"--mask-per", "row"}, {"--holdout", "0.2"}, {"--seed", "1"}, {"--threads", "all"}, {"--output", "model.json"}},
-     {"--robust", "--rescale", "--calibrate", "--layers", "--noise", "--gap", "--variables", "--inputs", "--report", "--title"}},
+     {"--robust", "--rescale", "--budget", "--calibrate", "--layers", "--noise", "--gap", "--variables", "--inputs", "--report", "--title"}},
     {"forecast",
      {{"--draws", "1000"}, {"--masks", "sampled"}, {"--level", "0.95"}, {"--bands", "both"}, {"--blow-up", "discard"},
       {"--field", "draws"}, {"--mask-change", "never"}, {"--method", "rk45"}, {"--rtol", "0.001"},
