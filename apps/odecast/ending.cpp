@@ -67,6 +67,13 @@ void handle(int signal, void (*handler)(int)) {
   ::sigaction(signal, &action, nullptr);  // no SA_RESTART: what blocks comes back
 }
 
+/// What the C functions give, or the end: Eigen throws where memory fails, from within objects that are half changed and cannot be
+/// destroyed then. The linker lets the calls of this program, those of the headers that it is made of, come here.
+void* checked(void* memory, std::size_t size) {
+  if (!memory && size > 0) on_no_memory();
+  return memory;
+}
+
 /// Before the constructors of other globals: they allocate.
 struct MemoryHandlers {
   MemoryHandlers() {
@@ -77,6 +84,17 @@ struct MemoryHandlers {
 [[gnu::init_priority(101)]] const MemoryHandlers memory_handlers;
 
 }  // namespace
+
+extern "C" {
+void* __real_malloc(std::size_t size);
+void* __real_realloc(void* old, std::size_t size);
+void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
+void* __wrap_malloc(std::size_t size) { return checked(__real_malloc(size), size); }
+void* __wrap_realloc(void* old, std::size_t size) { return checked(__real_realloc(old, size), size); }
+void* __wrap_aligned_alloc(std::size_t alignment, std::size_t size) {
+  return checked(__real_aligned_alloc(alignment, size), size);
+}
+}
 
 void install_endings() {
   handle(SIGALRM, on_alarm);

@@ -10,6 +10,7 @@
 #include "apps/odecast/ending.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/isa.hpp"
+#include "odecast/core/stop.hpp"
 #include "odecast/core/text.hpp"
 
 namespace odecast::cli {
@@ -85,6 +86,7 @@ int main(int argc, char** argv) {
   mallopt(M_TOP_PAD, 16 << 20);
   try {
     const int code = run({argv + 1, argv + argc});
+    throw_if_stopped();  // what was asked to stop and came to its end first
     flush_output();
     return code;
   } catch (const Error& e) {

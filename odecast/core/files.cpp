@@ -65,7 +65,7 @@ std::filesystem::path target_of(std::filesystem::path path) {
 /// Temporaries that exist, for remove_temporaries(), which may not touch memory that anybody allocates.
 class Registry {
  public:
-  void add(const std::string& path) {
+  void add(std::string_view path) {
     for (Place& place : places_) {
       bool free = false;
       if (path.size() >= place.path.size() || !place.taken.compare_exchange_strong(free, true)) continue;
@@ -75,7 +75,7 @@ class Registry {
       return;
     }
   }
-  void remove(const std::string& path) {
+  void remove(std::string_view path) {
     for (Place& place : places_)
       if (place.there && path == place.path.data()) {
         place.there = false;
@@ -161,7 +161,11 @@ void check_writable(const std::filesystem::path& path) {
     complain("no directory " + quoted(directory), "an existing directory");
   // Asking by doing: permission bits do not tell of read-only or full file systems. Without a name where that is
   // possible, so that nothing is left behind whatever happens.
-  int probe = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  int probe = -1;
+  do {
+    throw_if_stopped();
+    probe = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  } while (probe < 0 && errno == EINTR);
   if (probe < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
     std::string name = (directory / ".odecast-probe-XXXXXX").string();
     probe = ::mkostemp(name.data(), O_CLOEXEC);
@@ -193,14 +197,14 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
     temporary_.clear();
     fail("create");
   }
-  temporaries.add(temporary_);
+  temporaries.add(temporary_.native());
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (temporary_.empty()) return;
   ::unlink(temporary_.c_str());
-  temporaries.remove(temporary_);
+  temporaries.remove(temporary_.native());
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -226,10 +230,10 @@ void AtomicFile::commit() {
   finish();
   if (temporary_.empty()) return;  // a special file
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
-  temporaries.remove(temporary_);
+  temporaries.remove(temporary_.native());
   temporary_.clear();
   ++committed;
-  const int directory = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int directory = open_patiently(directory_of(path_), O_RDONLY | O_DIRECTORY);
   // Some file systems have no such thing as flushing a directory.
   const bool good = directory < 0 || synced(directory) || errno == EINVAL || errno == ENOTSUP;
   const int error = errno;

@@ -313,7 +313,8 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
   summary.usable = false;
   for (const CoefficientSet& set : sets) summary.usable = summary.usable || !set.support.empty();
   for (const CoefficientSet& set : sets)
-    summary.usable = summary.usable && set.theta.allFinite() && set.covariance.allFinite();
+    summary.usable = summary.usable && set.theta.allFinite() && is_covariance(set.covariance);
+  summary.usable = summary.usable && std::isfinite(r.log_evidence);
   model.polynomial = {o.degree, std::move(sets)};
   summary.log_evidence = r.log_evidence;
   summary.trusted = summary.usable && r.settled && !misfit && !stopped;
@@ -355,6 +356,8 @@ Fit fit_regression(const ObservationSource& source, const FitOptions& options, c
     result.summary.status = "stopped";
     result.summary.reason = fmt::format("stopped at its budget of {:g} s, before there was a posterior. Give more with --budget", *options.budget);
     result.summary.seconds = *options.budget;
+    result.model.training.status = result.summary.status;
+    result.model.training.reason = result.summary.reason;
     return result;
   }
 }

@@ -107,11 +107,15 @@ int lock(const fs::path& folder) {
     throw_file({"'" + path.string() + "'", std::strerror(error), "a file that can be locked",
                 "Choose a folder on another file system with -o."});
   };
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  // None of these waits; EINTR is the system's mood.
+  const auto again = [](const auto& call) {
+    for (;;)
+      if (const auto result = call(); result >= 0 || errno != EINTR) return result;
+  };
+  const int file = again([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); });
   if (file < 0) fail(errno);
-  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+  if (again([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) != 0) {
     const int error = errno;
-    if (error == EINTR) continue;
     std::array<char, 512> text{};
     const ssize_t got = error == EWOULDBLOCK ? ::pread(file, text.data(), text.size() - 1, 0) : 0;
     ::close(file);
@@ -120,7 +124,8 @@ int lock(const fs::path& folder) {
                 "it to be free", "Wait for it to end, or choose another folder with -o; nothing was touched."});
   }
   const std::string text = this_process();
-  if (::ftruncate(file, 0) != 0 || ::pwrite(file, text.data(), text.size(), 0) < 0) {
+  if (again([&] { return ::ftruncate(file, 0); }) != 0 ||
+      again([&] { return ::pwrite(file, text.data(), text.size(), 0); }) < 0) {
     const int error = errno;
     ::close(file);
     fail(error);
