@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <list>
 #include <system_error>
 
@@ -65,6 +66,23 @@ std::filesystem::path target_of(std::filesystem::path path) {
 /// Temporaries that exist, for remove_temporaries(), which may not touch memory that anybody allocates.
 class Registry {
  public:
+  /// Around making a temporary and add(): none appears once unlink_all() has begun.
+  class Making {
+   public:
+    explicit Making(Registry& registry) : registry_(registry) {
+      ++registry_.making_;
+      if (!registry_.closed_) return;
+      --registry_.making_;
+      for (;;) ::pause();  // the program is about to end
+    }
+    ~Making() { --registry_.making_; }
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+
+   private:
+    Registry& registry_;
+  };
+
   void add(std::string_view path) {
     for (Place& place : places_) {
       bool free = false;
@@ -84,6 +102,12 @@ class Registry {
       }
   }
   void unlink_all() noexcept {
+    closed_ = true;
+    // A thread that a signal interrupts while it makes one does not come back: no longer than 50 ms.
+    for (int i = 0; i < 50 && making_ > 0; ++i) {
+      const timespec short_while{0, 1'000'000};
+      ::nanosleep(&short_while, nullptr);
+    }
     for (Place& place : places_)
       if (place.there) ::unlink(place.path.data());
   }
@@ -94,6 +118,8 @@ class Registry {
     std::array<char, 4096> path;
   };
   std::array<Place, 32> places_;  // more than there are threads at work on files
+  std::atomic<int> making_{0};
+  std::atomic<bool> closed_{false};
 };
 
 Registry temporaries;
@@ -187,6 +213,7 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
     return;
   }
   path_ = target_of(path_);
+  const Registry::Making making(temporaries);
   // A name nobody has; open() instead of mkstemp() so that the file gets ordinary permissions.
   for (int i = 0; i < 1000; ++i) {
     temporary_ = directory_of(path_) / temporary_name(path_.filename().string(), i);

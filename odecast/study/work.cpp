@@ -61,6 +61,17 @@ bool is_plain_file(const fs::path& path) {
   return fs::is_regular_file(fs::symlink_status(path, error));
 }
 
+std::vector<fs::path> entries(const fs::path& folder) {
+  for (;;) {
+    std::error_code error;
+    std::vector<fs::path> found;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) found.push_back(at->path());
+    if (!error) return found;
+    if (error != std::errc::interrupted)
+      throw_file({named(folder), error.message(), "a folder that can be listed", "Check its permissions, or choose another with -o."});
+  }
+}
+
 /// Whether there is work in the folder. Throws for a folder that is not ours; looks only.
 bool has_begun(const fs::path& folder) {
   std::error_code error;
@@ -76,12 +87,12 @@ bool has_begun(const fs::path& folder) {
     return true;
   }
   // What a run that was killed in its first moments leaves.
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path() != units) not_ours(folder, "'" + entry.path().filename().string() + "', which is not of this work");
+  for (const fs::path& entry : entries(folder))
+    if (entry != units) not_ours(folder, "'" + entry.filename().string() + "', which is not of this work");
   if (!fs::exists(of_units)) return false;
   if (!fs::is_directory(of_units)) not_ours(folder, "a file 'units'");
-  for (const auto& entry : fs::directory_iterator(units)) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& entry : entries(units)) {
+    const std::string name = entry.filename().string();
     if (name != "lock" && !process_of_temporary(name))
       not_ours(folder, "'units/" + name + "', which is not of this work");
   }
@@ -135,10 +146,9 @@ int lock(const fs::path& folder) {
 
 /// Temporaries of processes that are dead, of our own names, never through a link.
 void remove_leftovers(const fs::path& units) {
-  for (const auto& entry : fs::directory_iterator(units)) {
-    const auto process = process_of_temporary(entry.path().filename().string());
-    if (process && is_plain_file(entry.path()) && ::kill(*process, 0) != 0 && errno == ESRCH)
-      ::unlink(entry.path().c_str());
+  for (const fs::path& entry : entries(units)) {
+    const auto process = process_of_temporary(entry.filename().string());
+    if (process && is_plain_file(entry) && ::kill(*process, 0) != 0 && errno == ESRCH) ::unlink(entry.c_str());
   }
 }
 

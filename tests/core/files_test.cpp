@@ -95,11 +95,16 @@ TEST_F(FilesTest, AnEmptyNameIsNoPlaceToWrite) {
   EXPECT_THROW(check_writable(directory_ / ""), Error);
 }
 
+// In a process of its own: nothing is written after that.
 TEST_F(FilesTest, TemporariesCanBeRemovedAtOnce) {
-  AtomicFile one(directory_ / "a"), other(directory_ / "b");
-  EXPECT_EQ(entries(), 2u);
-  remove_temporaries();
-  EXPECT_EQ(entries(), 0u);
+  const auto in_child = [&] {
+    AtomicFile one(directory_ / "a");
+    AtomicFile other(directory_ / "b");
+    const auto made = entries();
+    remove_temporaries();
+    ::_exit(made == 2u && entries() == 0u ? 0 : 1);
+  };
+  EXPECT_EXIT(in_child(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
