@@ -47,7 +47,7 @@ int run(const Arguments& a) {
   }();
   const bool bounded = c.status == SolveStatus::finished;
   if (a.json()) {
-    put("{}\n", Json{{"status", status_name(c.status)},
+    put_json(Json{{"status", status_name(c.status)},
                             {"rows", c.rows},
                             {"spectrum_rows", c.spectrum_rows},
                             {"smoothing", c.smoothing},
@@ -58,8 +58,7 @@ int run(const Arguments& a) {
                             {"model_sd", to_json(c.model_sd)},
                             {"draws",
                              {{"tried", o.draws}, {"bounded", c.bounded}, {"mean", to_json(c.draws)}, {"sd", to_json(c.draws_sd)}}},
-                            {"seed", o.seed}}
-                           .dump(2));
+                            {"seed", o.seed}});
   } else {
     std::string text = fmt::format("{} pieces of {} rows of the model's run against the halves of {}{}\n\n{:<34}{:>24}{:>24}\n", o.pieces,
                                    c.rows, data.source, longest.id.empty() ? "" : ", trajectory " + longest.id, "",

@@ -27,7 +27,7 @@ int run_calibrate(const Arguments& a) {
   Json result = calibration_json(all, *model.calibration);
   if (a.json()) {
     result["output"] = output;
-    put("{}\n", result.dump(2));
+    put_json(result);
     return kDone;
   }
   say(a, fmt::format("{} starts, {} lead times to t+{:g}: the {:g} % band of the draws holds {:.3f} ± {:.3f}.", all.starts,

@@ -150,6 +150,8 @@ template <class... T>
 void put(fmt::format_string<T...> format, T&&... arguments) {
   print_text(fmt::format(format, std::forward<T>(arguments)...));
 }
+/// The object that --json prints. Names of files need not be UTF-8; what is not shows as U+FFFD.
+void put_json(const Json& json);
 void flush_output();
 
 /// For work in units (odecast/study/work.hpp): an interruption says that they are kept there, and how to go on.

@@ -33,9 +33,8 @@ int run(const Arguments& a) {
   const std::string table = comparison_markdown(result, o);
   write_files({{folder / "cells.csv", comparison_csv(result)}, {folder / "table.md", table}});
   if (a.json())
-    put("{}\n", Json{{"folder", folder.string()}, {"cells", result.cells.size()},
-                            {"units", result.units}, {"units_found", result.found}}
-                           .dump(2));
+    put_json(Json{{"folder", folder.string()}, {"cells", result.cells.size()},
+                            {"units", result.units}, {"units_found", result.found}});
   else
     say(a, table + fmt::format("\nAll cells in {}", (folder / "cells.csv").string()));
   return kDone;

@@ -29,7 +29,7 @@ int run_equations(const Arguments& a) {
   warn_of(a, model);
   const std::string format = a.json() ? "json" : a.text("--format");
   if (format == "json") {
-    put("{}\n", equations_json(model).dump(2));
+    put_json(equations_json(model));
     return kDone;
   }
   const EquationFormat kind = format == "latex" ? EquationFormat::latex

@@ -37,7 +37,7 @@ int run_evaluate(const Arguments& a) {
   }();
   warn_of(a, truth, e);
   if (a.json()) {
-    put("{}\n", evaluation_json(e, options).dump(2));
+    put_json(evaluation_json(e, options));
     return kDone;
   }
   say(a, evaluation_text(e, options));

@@ -270,7 +270,7 @@ int run_fit(const Arguments& a) {
     Json j = fit_json(result);
     if (good) j["output"] = output;
     if (with_page) j["report"] = report;
-    put("{}\n", j.dump(2));
+    put_json(j);
   } else if (good) {
     const std::string by = result.model.polynomial         ? record.trainer
                            : !result.model.members.empty() ? "ensemble, trainer " + record.trainer

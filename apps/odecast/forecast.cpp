@@ -188,12 +188,11 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   const bool usable = one.times.size() > 1;
   if (usable) write_observations(output, {model.variables, {{"", one.times, one.states}}});
   if (a.json())
-    put("{}\n", Json{{"status", status_name(one.status)},
+    put_json(Json{{"status", status_name(one.status)},
                             {"field", a.text("--field")},
                             {"rows", one.times.size()},
                             {"reached", one.reached},
-                            {"output", usable ? output : ""}}
-                           .dump(2));
+                            {"output", usable ? output : ""}});
   else if (usable)
     say(a, fmt::format("One trajectory of the {} field to t = {:.6g}, written to {}",
                        a.text("--field"), one.reached, output));
@@ -255,7 +254,7 @@ int run_forecast(const Arguments& a) {
     j["forced"] = model.trajectory && model.trajectory->forcing.present();
     if (usable) j["output"] = output;
     if (with_page) j["report"] = report;
-    put("{}\n", j.dump(2));
+    put_json(j);
   } else if (usable) {
     say(a, fmt::format("Forecast from t = {:.6g} to {:.6g} in {:.3f} s, written to {}",
                        f.times.front(), f.times.back(), f.seconds, output));

@@ -102,7 +102,7 @@ int run(const Arguments& a) {
     }
     j["columns"] = described;
     j["fit"] = steps;
-    put("{}\n", j.dump(2));
+    put_json(j);
     return kDone;
   }
   put("{}: {}\n", printable(source.name), table.format == "csv" ? in_words(table.dialect) : table.format);

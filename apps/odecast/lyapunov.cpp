@@ -128,7 +128,7 @@ int run(const Arguments& a) {
     if (system && system->lyapunov) json["catalogue"] = *system->lyapunov;
   }
   if (a.json()) {
-    put("{}\n", json.dump(2));
+    put_json(json);
   } else if (s.status == SolveStatus::finished && !a.quiet()) {
     put("exponents of {}{}, over {:.6g} time units\n", printable(name), is_model ? " (mean field)" : "", s.time);
     for (Eigen::Index i = 0; i < dimension; ++i) {

@@ -27,7 +27,7 @@ int run(const Arguments& a) {
   content.lyapunov = exponent(a);
   write_file(output, forecast_figure(forecast, content));
   say(a, "Figure written to " + output);
-  if (a.json()) put("{}\n", Json{{"output", output}}.dump(2));
+  if (a.json()) put_json(Json{{"output", output}});
   return kDone;
 }
 

@@ -42,8 +42,8 @@ int run(const Arguments& a) {
                                                          {"sd", sd[i]},
                                                          {"lower", mean[i] - c * sd[i]},
                                                          {"upper", mean[i] + c * sd[i]}};
-    put("{}\n", Json{{model.kind == ModelKind::map ? "next" : "derivative", j},
-                            {"level", level}}.dump(2));
+    put_json(Json{{model.kind == ModelKind::map ? "next" : "derivative", j},
+                            {"level", level}});
     return kDone;
   }
   put("{:<12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "sd", "lower", "upper");

@@ -27,12 +27,11 @@ int run(const Arguments& a) {
   std::map<std::string, int> verdicts;
   for (const Claim& c : result.claims) ++verdicts[c.verdict()];
   if (a.json()) {
-    put("{}\n", Json{{"folder", folder},
+    put_json(Json{{"folder", folder},
                             {"claims", result.claims.size()},
                             {"verdicts", verdicts},
                             {"units", result.units},
-                            {"units_found", result.found}}
-                           .dump(2));
+                            {"units_found", result.found}});
     return kDone;
   }
   if (a.quiet()) return kDone;

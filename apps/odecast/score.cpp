@@ -106,7 +106,7 @@ int run_score(const Arguments& a) {
       warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: give --band observed", truth.source));
   }
   if (a.json())
-    put("{}\n", score_json(s).dump(2));
+    put_json(score_json(s));
   else
     say(a, table(s));
   return kDone;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
@@ -214,6 +215,10 @@ void print_text(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
   throw_if_stopped();
   output_failed();
+}
+
+void put_json(const Json& json) {
+  print_text(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void keeps_units(const std::filesystem::path& folder) {

@@ -143,7 +143,7 @@ int run_simulate(const Arguments& a) {
         {"noise_sd", std::vector<double>(made.noise.begin(), made.noise.end())},
         {"lyapunov", system.lyapunov ? Json(*system.lyapunov) : nullptr}};
     if (!output.empty()) j["output"] = output;
-    put("{}\n", j.dump(2));
+    put_json(j);
   } else if (!output.empty()) {
     say(a, fmt::format("{}: {} rows, t = 0 … {}, written to {}", system_of(a).name, data.rows(),
                        data.trajectories[0].times.back(), output));

@@ -19,9 +19,8 @@ int run_split(const Arguments& a) {
   write_files({{train, format_observations(train, parts.train)}, {test, format_observations(test, parts.test)}});
   say_reading(a, table);
   if (a.json())
-    put("{}\n", Json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
-                            {"test", {{"file", test}, {"rows", parts.test.rows()}}}}
-                           .dump(2));
+    put_json(Json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
+                            {"test", {{"file", test}, {"rows", parts.test.rows()}}}});
   else
     say(a, fmt::format("{} rows to {}, {} rows to {}", parts.train.rows(), train,
                        parts.test.rows(), test));

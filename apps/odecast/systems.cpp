@@ -61,7 +61,7 @@ int run(const Arguments& a) {
       put("{:<20} {:>9}  {:>8}  {}\n", s.name, s.variables.size(),
                  s.lyapunov ? fmt::format("{:g}", *s.lyapunov) : "", s.title);
   }
-  if (a.json()) put("{}\n", Json{{"systems", list}}.dump(2));
+  if (a.json()) put_json(Json{{"systems", list}});
   return kDone;
 }
 

@@ -147,10 +147,9 @@ int run(const Arguments& a) {
                     {"crps", std::vector<double>(r.crps.begin(), r.crps.end())}, {"without_forecast", r.failed}});
       rows.push_back(std::move(row));
     }
-    put("{}\n", Json{{"rows", rows}, {"climatology", result.climatology}, {"horizon", result.horizon},
+    put_json(Json{{"rows", rows}, {"climatology", result.climatology}, {"horizon", result.horizon},
                             {"starts", result.starts}, {"seed", o.seed}, {"units", result.units},
-                            {"units_found", result.found}, {"command", command}, {"output", folder.string()}}
-                           .dump(2));
+                            {"units_found", result.found}, {"command", command}, {"output", folder.string()}});
     return kDone;
   }
   std::string noise;

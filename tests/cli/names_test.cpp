@@ -72,6 +72,17 @@ TEST_F(NamesProgramTest, NothingPrintedActsOnTheTerminal) {
   }
 }
 
+TEST_F(NamesProgramTest, FileNamesNeedNotBeText) {
+  make_data();
+  std::filesystem::rename(path("train.csv"), path("caf\xe9.csv"));
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"inspect", "caf\xe9.csv", "--json"}, {"fit", "caf\xe9.csv", "-o", "m\xe9.json", "--json"}}) {
+    const Result r = run(words);
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_TRUE(contains(r.out, "\xef\xbf\xbd")) << r.out;  // U+FFFD
+  }
+}
+
 TEST_F(NamesProgramTest, LongValuesAreCutInMessages) {
   circle("x", "y");
   const std::string text(100'000, 'z');
