@@ -10,6 +10,7 @@
 #include <span>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/forecast/ensemble.hpp"
@@ -275,7 +276,14 @@ EnsembleSetting make_setting(const Model& model, const ForecastOptions& o, const
   }
   solver.fixed_step /= unit;
   std::vector<double> times = o.times;
-  for (double& t : times) t /= unit;
+  double before = start.time / unit;
+  for (double& t : times) {
+    t /= unit;
+    if (!(t > before) || !std::isfinite(t))
+      throw_data({"output times in the model's unit of time, " + format_number(unit), format_number(t) + " after " + format_number(before),
+                  "finite times that increase", "The data were of another time scale: give other times, or fit again."});
+    before = t;
+  }
   const bool continues = !o.init && !o.init_sd && (!o.from || *o.from == model.last_time);
   return {model, o, posterior, start, solver, model.dimension(), static_cast<int>(times.size()),
           start.time / unit, times, continues, checked_inputs(model, o, start.time)};

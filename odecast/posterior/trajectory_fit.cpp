@@ -397,6 +397,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   double total = 0, least = kInfinity;
   for (const FittedPath& one : paths) {
     const std::optional<Vector> gaps = fit.misfit ? std::optional(fit.forcing.sd) : std::nullopt;
+    if (one.support.empty()) continue;  // nothing moves: no equations to average
     CoefficientSet m = coefficient_set(fine, one, gaps);
     if (!is_distribution(m)) continue;
     m.weight = one.weighed;
@@ -407,7 +408,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   for (CoefficientSet& m : fit.members) m.weight /= total;
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
   const bool singular = fit.members.empty();
-  fit.usable = !singular && !fit.members.front().support.empty();
+  fit.usable = !singular && !best.support.empty();
   // Every coefficient and every start of a run is an unknown.
   const double unknowns = static_cast<double>(best.support.size() + p.runs.size() * index(fine.dimension())),
                values = fine.shooting().counts().sum();
