@@ -156,7 +156,7 @@ void flush_output();
 
 /// For work in units (odecast/study/work.hpp): an interruption says that they are kept there, and how to go on.
 void keeps_units(const std::filesystem::path& folder);
-/// What it says; "" for work that keeps nothing.
+/// What it says; "" for work that keeps nothing, or not yet. For a signal handler, too.
 const char* kept_work();
 
 }  // namespace odecast::cli

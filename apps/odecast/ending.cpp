@@ -1,5 +1,6 @@
 #include "apps/odecast/ending.hpp"
 
+#include <poll.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -18,7 +19,9 @@ namespace odecast::cli {
 namespace {
 
 void write_error(const char* text) noexcept {
-  // A message that cannot be written is lost; the exit code is not.
+  // A message that cannot be written, or not now, is lost; the exit code is not.
+  pollfd error{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&error, 1, 0) != 1 || (error.revents & POLLOUT) == 0) return;
   [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
@@ -46,8 +49,7 @@ extern "C" void on_alarm(int) { end_interrupted(); }
 
 /// Not by an exception: what it unwinds may want memory too, where no exception may leave.
 void on_no_memory() {
-  end_at_once("out of memory. Give it more, or ask for less: fewer rows, draws, output times, terms or hidden units.",
-              kFileFailure);
+  end_at_once(kOutOfMemory, kFileFailure);
 }
 
 [[noreturn]] void on_terminate() {

@@ -8,6 +8,9 @@ namespace odecast::cli {
 /// second; a closed pipe or a file over its limit is a write error; out of memory is exit code 4 wherever it happens.
 void install_endings();
 
+inline constexpr const char* kOutOfMemory =
+    "out of memory. Give it more, or ask for less: fewer rows, draws, output times, terms or hidden units.";
+
 /// What an interruption leaves, as a message. For a handler, too.
 const char* interruption_text();
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 
 #include "apps/odecast/commands.hpp"
@@ -84,27 +85,30 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 16 << 20);
+  const auto ended = [](const std::string& text, int code) {
+    // What fails while it is told to stop may fail for that: a pipe whose other end was told, too.
+    complain(stop_requested() != 0 ? interruption_text() : text);
+    return stop_requested() != 0 ? 128 + stop_requested() : code;
+  };
   try {
     const int code = run({argv + 1, argv + argc});
     throw_if_stopped();  // what was asked to stop and came to its end first
     flush_output();
     return code;
   } catch (const Error& e) {
-    complain(e.what());
-    switch (e.kind()) {
-      case ErrorKind::usage: return kUsage;
-      case ErrorKind::data: return kBadData;
-      case ErrorKind::file: return kFileFailure;
-    }
+    return ended(e.what(), e.kind() == ErrorKind::usage  ? kUsage
+                           : e.kind() == ErrorKind::data ? kBadData
+                                                         : kFileFailure);
   } catch (const Interrupted& e) {
-    complain(interruption_text());
-    return 128 + e.signal();
+    return ended("interrupted", 128 + e.signal());
   } catch (const std::system_error& e) {
-    complain(std::string("the system: found ") + e.what() + ", expected it to serve. Try again, or with fewer --threads.");
-  } catch (const std::bad_alloc&) {  // of Eigen, which does not ask the handler
-    complain("out of memory. Give it more, or ask for less: fewer rows, draws, output times, terms or hidden units.");
+    return ended(std::string("the system: found ") + e.what() + ", expected it to serve. Try again, or with fewer --threads.",
+                 kFileFailure);
+  } catch (const std::bad_alloc&) {  // a size that no memory has
+    return ended(kOutOfMemory, kFileFailure);
+  } catch (const std::length_error&) {
+    return ended(kOutOfMemory, kFileFailure);
   } catch (const std::exception& e) {
-    complain(e.what());
+    return ended(e.what(), kFileFailure);
   }
-  return kFileFailure;
 }

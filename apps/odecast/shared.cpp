@@ -19,7 +19,8 @@
 namespace odecast::cli {
 namespace {
 
-std::array<char, 1024> kept{};  // text of keeps_units(), where a signal handler may read it
+std::array<char, 1024> kept{};           // text of keeps_units(), where a signal handler may read it
+std::array<char, 4096> kept_settings{};  // the file that is there once the folder is claimed
 
 /// The bar. It is drawn at most ten times a second, first after a second, and wiped at the end.
 class Bar {
@@ -224,10 +225,14 @@ void put_json(const Json& json) {
 void keeps_units(const std::filesystem::path& folder) {
   const std::string text = printable("interrupted; finished units are kept in '" + folder.string() +
                                      "': the same command goes on from there");
+  const std::string settings = (folder / "units" / "settings").string();
   kept[text.copy(kept.data(), kept.size() - 1)] = '\0';
+  kept_settings[settings.copy(kept_settings.data(), kept_settings.size() - 1)] = '\0';
 }
 
-const char* kept_work() { return kept.data(); }
+const char* kept_work() {
+  return kept[0] != '\0' && ::access(kept_settings.data(), F_OK) == 0 ? kept.data() : "";
+}
 
 void flush_output() {
   errno = 0;

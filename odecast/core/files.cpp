@@ -1,6 +1,7 @@
 #include "odecast/core/files.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,44 +67,56 @@ std::filesystem::path target_of(std::filesystem::path path) {
 /// Temporaries that exist, for remove_temporaries(), which may not touch memory that anybody allocates.
 class Registry {
  public:
-  /// Around making a temporary and add(): none appears once unlink_all() has begun.
+  struct Place {
+    std::atomic<bool> taken{false}, there{false};
+    std::array<char, 4096> path;
+  };
+
+  /// Around making a temporary and add(): none appears once unlink_all() has begun, and no signal comes between.
   class Making {
    public:
     explicit Making(Registry& registry) : registry_(registry) {
+      sigset_t ending;
+      ::sigemptyset(&ending);
+      for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) ::sigaddset(&ending, signal);
+      ::pthread_sigmask(SIG_BLOCK, &ending, &before_);
       ++registry_.making_;
       if (!registry_.closed_) return;
       --registry_.making_;
       for (;;) ::pause();  // the program is about to end
     }
-    ~Making() { --registry_.making_; }
+    ~Making() {
+      --registry_.making_;
+      ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
     Making(const Making&) = delete;
     Making& operator=(const Making&) = delete;
 
    private:
     Registry& registry_;
+    sigset_t before_;
   };
 
-  void add(std::string_view path) {
-    for (Place& place : places_) {
+  /// Where it is kept; null where it is too long a path.
+  Place* add(std::string_view path) {
+    for (std::size_t i = 0;; i = (i + 1) % places_.size()) {  // others give theirs back: they write a file
+      Place& place = places_[i];
+      if (path.size() >= place.path.size()) return nullptr;
       bool free = false;
-      if (path.size() >= place.path.size() || !place.taken.compare_exchange_strong(free, true)) continue;
+      if (!place.taken.compare_exchange_strong(free, true)) continue;
       path.copy(place.path.data(), path.size());
       place.path[path.size()] = '\0';
       place.there = true;
-      return;
+      return &place;
     }
   }
-  void remove(std::string_view path) {
-    for (Place& place : places_)
-      if (place.there && path == place.path.data()) {
-        place.there = false;
-        place.taken = false;
-        return;
-      }
+  static void remove(Place* place) {
+    if (!place) return;
+    place->there = false;
+    place->taken = false;
   }
   void unlink_all() noexcept {
     closed_ = true;
-    // A thread that a signal interrupts while it makes one does not come back: no longer than 50 ms.
     for (int i = 0; i < 50 && making_ > 0; ++i) {
       const timespec short_while{0, 1'000'000};
       ::nanosleep(&short_while, nullptr);
@@ -113,11 +126,7 @@ class Registry {
   }
 
  private:
-  struct Place {
-    std::atomic<bool> taken{false}, there{false};
-    std::array<char, 4096> path;
-  };
-  std::array<Place, 32> places_;  // more than there are threads at work on files
+  std::array<Place, 1024> places_;  // as many as threads (--threads), each with a file
   std::atomic<int> making_{0};
   std::atomic<bool> closed_{false};
 };
@@ -192,7 +201,7 @@ void check_writable(const std::filesystem::path& path) {
     throw_if_stopped();
     probe = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   } while (probe < 0 && errno == EINTR);
-  if (probe < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {
+  if (probe < 0) {
     std::string name = (directory / ".odecast-probe-XXXXXX").string();
     probe = ::mkostemp(name.data(), O_CLOEXEC);
     if (probe >= 0) ::unlink(name.c_str());
@@ -224,14 +233,14 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
     temporary_.clear();
     fail("create");
   }
-  temporaries.add(temporary_.native());
+  place_ = temporaries.add(temporary_.native());
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (temporary_.empty()) return;
   ::unlink(temporary_.c_str());
-  temporaries.remove(temporary_.native());
+  Registry::remove(static_cast<Registry::Place*>(place_));
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -253,14 +262,21 @@ void AtomicFile::finish() {
   if (::close(descriptor) != 0 && errno != EINTR) fail("close");
 }
 
-void AtomicFile::commit() {
+void AtomicFile::replace() {
   finish();
   if (temporary_.empty()) return;  // a special file
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename");
-  temporaries.remove(temporary_.native());
+  Registry::remove(static_cast<Registry::Place*>(place_));
   temporary_.clear();
+  replaced_ = true;
   ++committed;
-  const int directory = open_patiently(directory_of(path_), O_RDONLY | O_DIRECTORY);
+}
+
+void AtomicFile::settle() {
+  if (!replaced_) return;
+  int directory = -1;
+  do directory = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (directory < 0 && errno == EINTR);
   // Some file systems have no such thing as flushing a directory.
   const bool good = directory < 0 || synced(directory) || errno == EINVAL || errno == ENOTSUP;
   const int error = errno;
@@ -285,7 +301,8 @@ void write_files(const std::vector<FileText>& files) {
     open.emplace_back(file.path).write(file.bytes);
     open.back().finish();
   }
-  for (AtomicFile& file : open) file.commit();
+  for (AtomicFile& file : open) file.replace();
+  for (AtomicFile& file : open) file.settle();
 }
 
 int files_written() noexcept { return committed; }

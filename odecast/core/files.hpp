@@ -51,20 +51,29 @@ class AtomicFile {
   void write(std::string_view bytes);
   /// All is on the disk, and the old file still in its place.
   void finish();
-  void commit();
+  /// The new file takes its place …
+  void replace();
+  /// … and keeps it, whatever happens to the machine.
+  void settle();
+  void commit() {
+    replace();
+    settle();
+  }
 
  private:
   [[noreturn]] void fail(const char* action) const;
 
   std::filesystem::path path_, temporary_;
   int descriptor_ = -1;
+  void* place_ = nullptr;  ///< in the table of remove_temporaries()
+  bool replaced_ = false;
 };
 
 struct FileText {
   std::filesystem::path path;
   std::string_view bytes;
 };
-/// All of them: where one cannot be written, none is replaced.
+/// All of them: where one cannot be written, none is replaced. Only a rename that fails after another leaves new and old side by side.
 void write_files(const std::vector<FileText>& files);
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 

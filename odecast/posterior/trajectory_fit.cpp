@@ -340,7 +340,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
       if (fit.basis->powers(m) == term.powers) given.push_back({term.equation, m});
   std::sort(given.begin(), given.end());
   const Support all = fine.candidates(o.degree);
-  if (given.empty() && looks_white(p)) {
+  // A short transient has no memory either, but equations that explain it.
+  if (given.empty() && looks_white(p) && fine.explained(all) < kUnexplained) {
     fit.noise = p.smoothed.noise.cwiseProduct(p.scaling.scale);
     fit.status = "diverged";
     fit.reason = kLooksLikeNoise;
@@ -348,7 +349,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   }
   const double work = o.budget ? 0 : default_work(fine, given.empty() ? all : given);
   // What is left of the seconds is for the bands of equations that do not fit.
-  budget = o.budget ? Budget::of_seconds(0.7 * *o.budget) : Budget::of_work(work);
+  const auto spent = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  budget = o.budget ? Budget::of_seconds(0.7 * *o.budget - spent()) : Budget::of_work(work);
   if (!given.empty()) {
     path = fine.follow(given);
   } else if (group >= 3) {
@@ -385,21 +387,24 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   }
   fit.stopped = budget.over();
   if (fit.misfit) {
-    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    budget = o.budget ? Budget::of_seconds(*o.budget - spent) : Budget::of_work(work / 3);
+    budget = o.budget ? Budget::of_seconds(*o.budget - spent()) : Budget::of_work(work / 3);
     auto [loose, forcing] = fine.loosen(given.empty() ? all : given, !given.empty());
     fit.forcing = forcing;
     fit.continuity = forcing.sd.cwiseQuotient(loose.noise).maxCoeff();
     paths = {std::move(loose)};
     fit.stopped = fit.stopped || budget.over();
   }
-  const FittedPath best = paths.front();
+  FittedPath best = paths.front();
   double total = 0, least = kInfinity;
   for (const FittedPath& one : paths) {
     const std::optional<Vector> gaps = fit.misfit ? std::optional(fit.forcing.sd) : std::nullopt;
     if (one.support.empty()) continue;  // nothing moves: no equations to average
     CoefficientSet m = coefficient_set(fine, one, gaps);
     if (!is_distribution(m)) continue;
+    if (fit.members.empty() && !best.support.empty() && one.support != best.support) {  // the best is left out: what is said is of the next
+      best = one;
+      judge(best);
+    }
     m.weight = one.weighed;
     least = std::min(least, one.weighed);
     fit.members.push_back(std::move(m));

@@ -37,8 +37,8 @@ struct TrajectoryOptions {
   /// Measured inputs keep their value until the next row instead of being linear between rows.
   bool hold_inputs = false;
   bool time_input = false;  ///< the time is one more input, the last
-  /// Seconds after which the search ends with what it has. Where not given it ends after an amount of work that depends
-  /// on the size of the data and of the candidates alone (docs/theory.md), so that the result does not depend on the machine.
+  /// Seconds after which the search ends with what it has. Where not given it ends after an amount of work that follows
+  /// from the data and the candidates (docs/decisions/0019), so that the result does not depend on the machine.
   std::optional<double> budget = {};
   int threads = 1;
 };

@@ -21,8 +21,10 @@ std::string settings_text(const StudyOptions& o) {
 Reproduction reproduce(const fs::path& folder, const StudyOptions& options, const Origin& origin,
                        const Observer& observer) {
   observer("preparing", 0);
+  FolderClaim early(folder, settings_text(options));  // refused before the setting is computed, if at all
   const Setting setting = make_setting();
   const std::vector<Unit> units = study_units(setting, options);
+  early = {};
   const Work work = run_units(units, {folder, settings_text(options), "reproducing", options.threads}, observer);
   Reproduction result{{}, static_cast<int>(units.size()), work.found};
   const UnitResults& results = work.results;

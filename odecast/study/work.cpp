@@ -30,6 +30,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view kProcess = "process ";  // begins the text of a lock
+
 std::string named(const fs::path& folder) { return "folder '" + folder.string() + "'"; }
 
 [[noreturn]] void not_ours(const fs::path& folder, const std::string& found) {
@@ -72,6 +74,13 @@ std::vector<fs::path> entries(const fs::path& folder) {
   }
 }
 
+/// Empty, or with the name of a process.
+bool is_our_lock(const fs::path& path) {
+  if (!is_plain_file(path)) return false;
+  const std::string text = read_file(path);
+  return text.empty() || text.starts_with(kProcess);
+}
+
 /// Whether there is work in the folder. Throws for a folder that is not ours; looks only.
 bool has_begun(const fs::path& folder) {
   std::error_code error;
@@ -93,7 +102,7 @@ bool has_begun(const fs::path& folder) {
   if (!fs::is_directory(of_units)) not_ours(folder, "a file 'units'");
   for (const fs::path& entry : entries(units)) {
     const std::string name = entry.filename().string();
-    if (name != "lock" && !process_of_temporary(name))
+    if (!(name == "lock" ? is_our_lock(entry) : process_of_temporary(name).has_value()))
       not_ours(folder, "'units/" + name + "', which is not of this work");
   }
   return false;
@@ -108,7 +117,7 @@ void check_settings(const fs::path& folder, const std::string& settings) {
 std::string this_process() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  return "process " + std::to_string(::getpid()) + " on " + host.data();
+  return std::string(kProcess) + std::to_string(::getpid()) + " on " + host.data();
 }
 
 /// The lock, and in it who has it.

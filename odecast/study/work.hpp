@@ -38,7 +38,7 @@ class FolderClaim {
   FolderClaim() = default;
   /// For work with these settings, whose first word is "odecast". Throws before anything is touched: Error (usage) for a folder that is
   /// neither new, empty nor ours, or holds work of other settings; Error (file) for one that another process works in.
-  /// What killed work left behind, and nothing else, is removed.
+  /// What killed work left behind in `units`, and nothing else, is removed.
   FolderClaim(const std::filesystem::path& folder, const std::string& settings);
   FolderClaim(FolderClaim&& other) noexcept : lock_(std::exchange(other.lock_, -1)) {}
   FolderClaim& operator=(FolderClaim&& other) noexcept {

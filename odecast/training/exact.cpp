@@ -320,8 +320,12 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
       [&](std::size_t begun) {
         observer("training", static_cast<double>(begun) / static_cast<double>(starts.size()));
       });
-  std::vector<std::size_t> order(starts.size());
-  for (std::size_t s = 0; s < order.size(); ++s) order[s] = s;
+  std::vector<std::size_t> order;  // of the starts that had any time
+  for (std::size_t s = 0; s < starts.size(); ++s) {
+    if (starts[s].result.iterations > 0 || !starts[s].stopped) order.push_back(s);
+    summary.stopped = summary.stopped || (starts[s].stopped && !starts[s].result.converged);
+  }
+  if (order.empty()) order.push_back(0);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return starts[a].result.value < starts[b].result.value;
   });
@@ -351,8 +355,7 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
     best.B2 = objective.B2();
   }
   summary.objective = best.result.value;
-  summary.converged = best.result.converged;
-  summary.stopped = best.stopped && !best.result.converged;
+  summary.converged = best.result.converged && !summary.stopped;
   summary.reason = fmt::format(
       "{}; {} of {} starts end in the best of {} minim{}, gradient {:.1e} of the objective",
       summary.converged ? "converged"

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <cmath>
@@ -466,6 +468,26 @@ TEST(TrajectoryTest, TooFewValuesAreRefused) {
   options.noise = Vector::Constant(1, -1.0);
   EXPECT_THROW(fit_by_trajectory(orbit("VanDerPol", Eigen::Vector2d(1, 1), 2, 0.05), 2, options),
                Error);
+}
+
+// Short, clean transients have no memory in their rows, and are no noise.
+TEST(TrajectoryTest, ShortTransientsAreNoNoise) {
+  const auto learns = [](int rows, double step, const std::function<Vector(double)>& u) {
+    Dataset data{{}, {{"", {}, Matrix(rows, u(0).size())}}};
+    for (Eigen::Index i = 0; i < u(0).size(); ++i) data.variables.push_back("x" + std::to_string(i));
+    for (int k = 0; k < rows; ++k) {
+      data.trajectories[0].times.push_back(k * step);
+      data.trajectories[0].states.row(k) = u(k * step).transpose();
+    }
+    return fit_trajectory(data, {}, ignore_progress).usable;
+  };
+  const auto one = [](double x) { return Vector(Vector::Constant(1, x)); };
+  const auto two = [](double x, double y) { return Vector(Eigen::Vector2d(x, y)); };
+  EXPECT_TRUE(learns(20, 1, [&](double t) { return one(std::exp(-t)); }));
+  EXPECT_TRUE(learns(8, 0.25, [&](double t) { return one(std::exp(-t)); }));
+  EXPECT_TRUE(learns(8, 1, [&](double t) { return one(1 / (1 + std::exp(3 - t))); }));
+  EXPECT_TRUE(learns(12, M_PI / 2, [&](double t) { return two(std::cos(t), std::sin(t)); }));
+  EXPECT_TRUE(learns(30, 1.5, [&](double t) { return two(std::exp(-t), 2 * (std::exp(-0.5 * t) - std::exp(-t))); }));
 }
 
 }  // namespace

@@ -73,6 +73,9 @@ TEST_F(WorkTest, FoldersOfOthersAreRefused) {
   fs::create_directories(folder / "units");
   write_file(folder / "units" / "notes.txt", "precious");
   refuses(ErrorKind::usage);
+  fs::remove(folder / "units" / "notes.txt");
+  write_file(folder / "units" / "lock", "precious");
+  refuses(ErrorKind::usage);
   fs::remove_all(folder / "units");
   write_file(folder / "thesis.tex", "precious");
   refuses(ErrorKind::usage);
