@@ -69,7 +69,7 @@ class Registry {
  public:
   struct Place {
     std::atomic<bool> taken{false}, there{false};
-    std::array<char, 4096> path;
+    std::array<char, 4096> path = {};
   };
 
   /// Around making a temporary and add(): none appears once unlink_all() has begun, and no signal comes between.
@@ -131,7 +131,7 @@ class Registry {
   std::atomic<bool> closed_{false};
 };
 
-Registry temporaries;
+constinit Registry temporaries;  // zeros, so that no page of it is touched before it is needed
 std::atomic<int> committed{0};
 
 }  // namespace
