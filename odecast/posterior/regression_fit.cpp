@@ -79,7 +79,7 @@ Regression regress(const RowFactor& factor, int n, int degree, bool select) {
 constexpr int kFewestBlocks = 5;  ///< that rows are drawn from
 
 constexpr std::size_t kFewestReplicates = 10;   ///< whatever they cost
-constexpr double kReplicatesWork = 3e10;        ///< operations, some seconds' on one core
+constexpr double kReplicatesWork = 2e10;        ///< operations, some seconds' on one core
 
 /// As many as the bound on work leaves, where no time is given: one takes about 12 u³ for u unknowns of a column.
 int most_replicates(const FitOptions& o, int outputs, std::size_t unknowns) {
