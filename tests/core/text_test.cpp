@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "odecast/core/error.hpp"
 #include "support/names.hpp"
 
@@ -42,7 +44,9 @@ TEST(TextTest, LongTextIsCutBetweenCharacters) {
 
 TEST(TextTest, ErrorsAreCleanAndShortWhateverTheyQuote) {
   try {
-    throw_data({"file 'a\x1b[31m'", std::string(1'000'000, 'x') + "\n", "b\rc", "Do\u202e it.", "line\x07", {"Or\n that."}});
+    std::vector<char> many(1'000'000, 'x');
+    many.push_back('\n');
+    throw_data({"file 'a\x1b[31m'", std::string(many.begin(), many.end()), "b\rc", "Do\u202e it.", "line\x07", {"Or\n that."}});
   } catch (const Error& e) {
     const std::string text = e.what();
     EXPECT_EQ(text, "file 'a?[31m': found " + std::string(500, 'x') + "…, expected b?c.\n  line?\n  1. Do? it.\n  2. Or? that.");
