@@ -95,7 +95,8 @@ bool has_begun(const fs::path& folder) {
       not_ours(folder, "a file 'units/settings' of something else");
     return true;
   }
-  // What a run that was killed in its first moments leaves.
+  // A run that was killed in its first moments leaves its name in the lock, or an empty one and hardly more.
+  if (is_plain_file(units / "lock") && read_file(units / "lock").starts_with(kProcess)) return false;
   for (const fs::path& entry : entries(folder))
     if (entry != units) not_ours(folder, "'" + entry.filename().string() + "', which is not of this work");
   if (!fs::exists(of_units)) return false;

@@ -67,6 +67,12 @@ TEST_F(WorkTest, NewAndEmptyFoldersAndOurOwnAreClaimed) {
   write_file(folder / "units" / (".settings." + std::to_string(dead_process()) + "-0.tmp"), "odec");
   claims();
   EXPECT_EQ(read_file(folder / "units" / "settings"), "odecast test\n");
+  // Its name in the lock makes the folder ours, whatever its user has put there since.
+  fs::remove(folder / "units" / "settings");
+  write_file(folder / "units" / "lock", "process 1 on a host");
+  write_file(folder / "notes.txt", "precious");
+  claims();
+  EXPECT_EQ(read_file(folder / "notes.txt"), "precious");
 }
 
 TEST_F(WorkTest, FoldersOfOthersAreRefused) {
