@@ -230,7 +230,8 @@ void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path
 /// Rows [begin, end) of a part below those from `from` on that A ends with already.
 void WeakLinearisation::whiten(const Part& part, Eigen::Index from, Eigen::Index begin, Eigen::Index end, Matrix& A) const {
   const int n = rows_.dimension(), F = basis_.size();
-  const Matrix before = A.bottomRows(begin - from);
+  Matrix before(begin - from, n * F + 1);
+  if (begin > from) before = A.bottomRows(begin - from);
   A.setZero(end - from, n * F + 1);
   A.topRows(begin - from) = before;
   for (Eigen::Index i = begin; i < end; ++i) {
