@@ -5,7 +5,14 @@ namespace {
 
 constexpr double kConstant = 64;  // MB that no file has to pay for
 
-class MemoryTest : public BadInputTest {};
+class MemoryTest : public BadInputTest {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  }
+};
 
 TEST_F(MemoryTest, ManyShortNumbersAreRefusedBeforeTheyAreKept) {
   std::string numbers = "{\"odecast_model\":1,\"unused\":[1";
