@@ -396,14 +396,16 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   }
   FittedPath best = paths.front();
   double total = 0, least = kInfinity;
+  const std::optional<Vector> gaps = fit.misfit ? std::optional(fit.forcing.sd) : std::nullopt;
   for (const FittedPath& one : paths) {
-    const std::optional<Vector> gaps = fit.misfit ? std::optional(fit.forcing.sd) : std::nullopt;
     if (one.support.empty()) continue;  // nothing moves: no equations to average
     CoefficientSet m = coefficient_set(fine, one, gaps);
     if (!is_distribution(m)) continue;
-    if (fit.members.empty() && !best.support.empty() && one.support != best.support) {  // the best is left out: what is said is of the next
+    // Where the best is left out, what is said is of the next; but forcing belongs to the best alone.
+    if (fit.members.empty() && one.support != best.support) {
       best = one;
       judge(best);
+      if (fit.misfit) break;
     }
     m.weight = one.weighed;
     least = std::min(least, one.weighed);

@@ -1,5 +1,6 @@
 // Short, constant, periodic and noisy series through fit → save → load → forecast → score: whatever they are, what is written
-// can be read and no number that is none comes out. ODECAST_SERIES series (150); `./test series 10000` runs many.
+// can be read and no number that is none comes out. ODECAST_SERIES series (150) from ODECAST_FIRST (0) on; `./test series 10000`
+// runs many.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -88,8 +89,11 @@ double processor_seconds() {
 }
 
 TEST(SeriesTest, WhateverIsWrittenCanBeReadAndUsed) {
-  const char* asked = std::getenv("ODECAST_SERIES");
-  const auto count = static_cast<std::size_t>(asked ? std::atol(asked) : 150);
+  const auto setting = [](const char* name, long otherwise) {
+    const char* text = std::getenv(name);
+    return static_cast<std::size_t>(text ? std::atol(text) : otherwise);
+  };
+  const std::size_t count = setting("ODECAST_SERIES", 150), first = setting("ODECAST_FIRST", 0);
   std::mutex mutex;
   std::map<std::string, int> outcomes;
   double slowest = 0;
@@ -98,7 +102,8 @@ TEST(SeriesTest, WhateverIsWrittenCanBeReadAndUsed) {
     const std::lock_guard lock(mutex);
     ++outcomes[what];
   };
-  parallel_for(2, count, [&](std::size_t index) {
+  parallel_for(2, count, [&](std::size_t k) {
+    const std::uint64_t index = first + k;
     Dataset data = series(index);
     const Split parts = split_last(data, static_cast<double>(kHeldOut) / static_cast<double>(data.rows()));
     const auto where = [&] { return fmt::format("series {} ({})", index, kKinds[index % kKinds.size()]); };
