@@ -443,7 +443,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
     }
     bool good = !part.leads.empty() && part.leads.front() > 0 && part.factors.rows() == leads.size() &&
                 part.factors.cols() == static_cast<Eigen::Index>(n) && (part.factors.array() >= 0).all() && part.level > 0 &&
-                part.level < 1;
+                (1 + part.level) / 2 < 1;
     for (std::size_t k = 1; k < part.leads.size(); ++k) good = good && part.leads[k] > part.leads[k - 1];
     if (!good) read.fail("calibration", "a table that does not fit", "increasing leads and a factor for each and every variable");
   }

@@ -251,6 +251,8 @@ struct Climate {
 };
 
 Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
+  require_option(o.forecast.level > 0 && (1 + o.forecast.level) / 2 < 1, "--level", fmt::format("{}", o.forecast.level),
+                 "a number between 0 and 1", "0.95 is usual.");
   const Spread truth_spread = spread(truth);
   Climate climate;
   for (Eigen::Index i = 0; i < truth_spread.sd.size(); ++i)

@@ -88,7 +88,7 @@ TEST_F(EndingsTest, SizesBeyondAllBoundsAreWrongUsage) {
 TEST_F(EndingsTest, FitsOfNoiseGiveUp) {
   write("short.csv", noise(20, 3, false));
   write("wide.csv", noise(1000, 10, false));
-  write("walk.csv", noise(2000, 6, true));
+  write("walk.csv", noise(2000, 3, true));
   for (const char* name : {"short.csv", "wide.csv"}) {
     const Result result = run({"fit", name, "--json"});
     EXPECT_EQ(result.code, 1) << name;
@@ -104,17 +104,20 @@ TEST_F(EndingsTest, FitsOfNoiseGiveUp) {
 }
 
 TEST_F(EndingsTest, ABudgetEndsAFitWithWhatItHas) {
-  write("walk.csv", noise(2000, 6, true));
+  write("walk.csv", noise(2000, 3, true));
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {}, {"--dropout", "0.25", "--degree", "5"}, {"--posterior", "bootstrap", "--degree", "3", "--replicates", "1000"}, {"--layers", "64,64"}}) {
-    std::vector<std::string> line = {"fit", "walk.csv", "--json", "--budget", "4", "-o", "m.json"};
+           {"--degree", "3"},
+           {"--dropout", "0.25", "--degree", "6", "--starts", "3000"},
+           {"--posterior", "bootstrap", "--degree", "3", "--replicates", "10000"},
+           {"--layers", "64,64"}}) {
+    std::vector<std::string> line = {"fit", "walk.csv", "--json", "--budget", "0.5", "-o", "m.json"};
     line.insert(line.end(), words.begin(), words.end());
     const Result result = run(line);
     EXPECT_EQ(result.code, 1) << joined(line) << result.err;
     const auto json = nlohmann::json::parse(result.out);
     EXPECT_TRUE(json["status"] == "stopped" || json["status"] == "misfit") << result.out;
     EXPECT_TRUE(contains(result.err, "stopped at its budget")) << result.err;
-    if (exists("m.json")) run_well({"predict", "m.json", "--at", "1,1,1,1,1,1"});
+    if (exists("m.json")) run_well({"predict", "m.json", "--at", "1,1,1"});
     std::filesystem::remove(path("m.json"));
   }
   EXPECT_EQ(run({"fit", "walk.csv", "--budget", "0"}).code, 2);
