@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
@@ -135,13 +136,17 @@ int lock(const fs::path& folder) {
   };
   const int file = again([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); });
   if (file < 0) fail(errno);
-  if (again([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) != 0) {
+  for (int tries = 0; again([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) != 0; ++tries) {
     const int error = errno;
     std::array<char, 512> text{};
     const ssize_t got = error == EWOULDBLOCK ? ::pread(file, text.data(), text.size() - 1, 0) : 0;
+    if (error == EWOULDBLOCK && got <= 0 && tries < 20) {  // it is about to write its name, or to leave
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      continue;
+    }
     ::close(file);
     if (error != EWOULDBLOCK) fail(error);
-    throw_file({named(folder), got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) + " at work in it" : "another process at work in it",
+    throw_file({named(folder), (got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) : "another process") + " at work in it",
                 "it to be free", "Wait for it to end, or choose another folder with -o; nothing was touched."});
   }
   const std::string text = this_process();
