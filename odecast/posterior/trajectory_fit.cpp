@@ -261,8 +261,8 @@ bool looks_white(const Prepared& p) {
 
 /// The bound on the search: kWork operations, some seconds' on one core. Where the integral form with all candidates explains most of the
 /// motion, sparse equations are likely to be found, and kPromising times that may be spent; where it explains little, no more than
-/// kHopelessEvaluations of all candidates with slopes. Many observations have at least kFewestEvaluations of sparse equations.
-constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kUnexplained = 0.3, kHopelessEvaluations = 3000,
+/// kHopelessWork for each observed value. Many observations have at least kFewestEvaluations of sparse equations.
+constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kUnexplained = 0.3, kHopelessWork = 1.3e7,
                  kFewestEvaluations = 150;
 
 double default_work(TermSearch& search, const Support& candidates) {
@@ -270,7 +270,7 @@ double default_work(TermSearch& search, const Support& candidates) {
   const auto all = static_cast<long>(candidates.size()), sparse = std::min(all, 8L * shooting.dimension());
   const double share = search.explained(candidates);
   const double most = share > kExplained     ? kPromising * kWork
-                      : share < kUnexplained ? std::min(kWork, kHopelessEvaluations * shooting.work(all, true))
+                      : share < kUnexplained ? std::min(kWork, kHopelessWork * shooting.counts().sum())
                                              : kWork;
   return std::max(kFewestEvaluations * shooting.work(sparse, true), most);
 }

@@ -58,7 +58,14 @@ TEST_F(ReproduceTest, GoesOnAfterAKillAndHasTheKnownValues) {
   EXPECT_TRUE(seeds_differ);
   for (const auto& [name, bytes] : whole)
     if (contains(name, "exact")) {
-      EXPECT_EQ(bytes, read("seven" + name)) << name;
+      const std::string other_bytes = read("seven" + name);
+      if (!name.ends_with(".json")) {
+        EXPECT_EQ(bytes, other_bytes) << name;
+        continue;
+      }
+      // Units also have the hash of their settings, the seed among them.
+      const auto unit_of_one = nlohmann::json::parse(bytes), unit_of_seven = nlohmann::json::parse(other_bytes);
+      for (const char* part : {"numbers", "curves"}) EXPECT_EQ(unit_of_one[part], unit_of_seven[part]) << name;
     }
   int figures = 0;
   for (const auto& [name, bytes] : whole) figures += name.starts_with("/figures/") && name.ends_with(".svg");
