@@ -398,7 +398,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   double total = 0, least = kInfinity;
   const std::optional<Vector> gaps = fit.misfit ? std::optional(fit.forcing.sd) : std::nullopt;
   for (const FittedPath& one : paths) {
-    if (one.support.empty()) continue;  // nothing moves: no equations to average
+    if (best.support.empty()) break;    // no equation is better than any: nothing to average
+    if (one.support.empty()) continue;
     CoefficientSet m = coefficient_set(fine, one, gaps);
     if (!is_distribution(m)) continue;
     // Where the best is left out, what is said is of the next; but forcing belongs to the best alone.
