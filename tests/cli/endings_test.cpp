@@ -107,7 +107,7 @@ TEST_F(EndingsTest, ABudgetEndsAFitWithWhatItHas) {
   write("walk.csv", noise(2000, 3, true));
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--degree", "3"},
-           {"--dropout", "0.25", "--degree", "6", "--starts", "3000"},
+           {"--dropout", "0.25", "--degree", "6", "--starts", "300"},
            {"--posterior", "bootstrap", "--degree", "3", "--replicates", "10000"},
            {"--layers", "64,64"}}) {
     std::vector<std::string> line = {"fit", "walk.csv", "--json", "--budget", "0.5", "-o", "m.json"};
