@@ -140,8 +140,8 @@ void factor(State& state, const DerivativeRows& rows, int degree) {
   const double count = static_cast<double>(rows.rows());
   state.SetItemsProcessed(state.iterations() * rows.rows());
   // Householder QR of N × m: 2 m² (N - m/3).
-  state.counters["flops"] = Counter(2 * m * m * (count - m / 3),
-                                    Counter::kIsIterationInvariantRate, Counter::kIs1000);
+  state.counters["flops"] =
+      Counter(2 * m * m * (count - m / 3), Counter::kIsIterationInvariantRate, Counter::kIs1000);
 }
 void factor_sprott_b(State& state) { factor(state, sprott_rows(), 2); }
 BENCHMARK(factor_sprott_b)->Unit(benchmark::kMicrosecond);
@@ -213,8 +213,8 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Time per step of Adam with a mask for each row, its share of drawing the targets included. The rate is zero but for rounding, so that no
-/// weight runs away from random data.
+/// Time per step of Adam with a mask for each row, its share of drawing the targets included. The
+/// rate is zero but for rounding, so that no weight runs away from random data.
 void adam(State& state, const DerivativeRows& rows, int units, int degree) {
   const int n = rows.dimension();
   Network network = kernel_network(n, units, degree, 0.25);
@@ -321,9 +321,7 @@ void forecast_sd(State& state) {
   run_forecast(state, options, static_cast<double>(state.range(0)));
 }
 BENCHMARK(forecast_sd)->ArgName("until")->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond);
-void forecast_both(State& state) {
-  run_forecast(state, {}, static_cast<double>(state.range(0)));
-}
+void forecast_both(State& state) { run_forecast(state, {}, static_cast<double>(state.range(0))); }
 BENCHMARK(forecast_both)->ArgName("until")->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond);
 void forecast_enumerated(State& state) {
   ForecastOptions options;
@@ -350,13 +348,14 @@ BENCHMARK(forecast_draws)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-/// The integration alone; each member its own coefficients. Counters: steps per trajectory, and flops
-/// counted as below.
+/// The integration alone; each member its own coefficients. Counters: steps per trajectory, and
+/// flops counted as below.
 void lanes(State& state, const LaneProblems& problems, long members, double bound) {
   SolverOptions options;
   options.bound = bound;
-  std::vector<double> states(problems.starts.size() *
-                             static_cast<std::size_t>(lane_stride(static_cast<int>(problems.times.size()))));
+  std::vector<double> states(
+      problems.starts.size() *
+      static_cast<std::size_t>(lane_stride(static_cast<int>(problems.times.size()))));
   std::vector<TrajectoryEnd> ends(static_cast<std::size_t>(members));
   for (auto _ : state) {
     solve_lanes(problems, options, states.data(), ends);
@@ -399,11 +398,7 @@ void solve_lanes_sprott_b(State& state) {
   problems.basis = fields[0].polynomial()->basis.get();
   lanes(state, problems, 1000, 1e6 * sprott_model().data_scale);
 }
-BENCHMARK(solve_lanes_sprott_b)
-    ->ArgName("until")
-    ->Arg(10)
-    ->Arg(100)
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(solve_lanes_sprott_b)->ArgName("until")->Arg(10)->Arg(100)->Unit(benchmark::kMillisecond);
 
 /// n variables that keep |u|: du_i/dt = u_{i+1} - u_{i-1}, written as a full polynomial. 256
 /// trajectories to t = 10, 500 output times: the number of steps hardly depends on n or p.
@@ -437,7 +432,9 @@ BENCHMARK(solve_lanes_variables)
     ->Arg(10)
     ->Arg(20)
     ->Unit(benchmark::kMillisecond);
-void solve_lanes_degree(State& state) { lanes_rotation(state, 3, static_cast<int>(state.range(0))); }
+void solve_lanes_degree(State& state) {
+  lanes_rotation(state, 3, static_cast<int>(state.range(0)));
+}
 BENCHMARK(solve_lanes_degree)->ArgName("p")->DenseRange(2, 5)->Unit(benchmark::kMillisecond);
 
 // ---- Files ----------------------------------------------------------------------------------
@@ -452,7 +449,8 @@ void csv_read(State& state) {
   const auto path = std::filesystem::temp_directory_path() / "odecast_bench.csv";
   if (state.range(0)) std::ofstream(path, std::ios::binary) << text;
   for (auto _ : state) {
-    const Dataset read = state.range(0) ? read_observations(path) : parse_observations(text, "memory");
+    const Dataset read =
+        state.range(0) ? read_observations(path) : parse_observations(text, "memory");
     benchmark::DoNotOptimize(read.trajectories.data());
   }
   std::filesystem::remove(path);
@@ -465,17 +463,17 @@ BENCHMARK(csv_read)->ArgName("file")->Arg(0)->Arg(1)->Unit(benchmark::kMilliseco
 constexpr long kPasses = 100'000;
 
 /// Independent multiply-adds that stay in registers, not fused, as all of odecast is compiled.
-#define ODECAST_PEAK(BYTES, TARGET)                                                             \
+#define ODECAST_PEAK(BYTES, TARGET)                                                                \
   [[gnu::noinline, gnu::target(TARGET)]] double multiply_add_##BYTES(double factor, double term) { \
-    typedef double V __attribute__((vector_size(BYTES)));                                       \
-    const V f = V{} + factor, t = V{} + term;                                                   \
-    V a[12];                                                                                    \
-    for (int c = 0; c < 12; ++c) a[c] = t * static_cast<double>(c);                             \
-    for (long i = 0; i < kPasses; ++i)                                                          \
-      _Pragma("GCC unroll 12") for (int c = 0; c < 12; ++c) a[c] = a[c] * f + t;                \
-    double sum = 0;                                                                             \
-    for (int c = 0; c < 12; ++c) sum += a[c][0];                                                \
-    return sum;                                                                                 \
+    typedef double V __attribute__((vector_size(BYTES)));                                          \
+    const V f = V{} + factor, t = V{} + term;                                                      \
+    V a[12];                                                                                       \
+    for (int c = 0; c < 12; ++c) a[c] = t * static_cast<double>(c);                                \
+    for (long i = 0; i < kPasses; ++i)                                                             \
+      _Pragma("GCC unroll 12") for (int c = 0; c < 12; ++c) a[c] = a[c] * f + t;                   \
+    double sum = 0;                                                                                \
+    for (int c = 0; c < 12; ++c) sum += a[c][0];                                                   \
+    return sum;                                                                                    \
   }
 ODECAST_PEAK(16, "sse2")
 ODECAST_PEAK(32, "avx2")
@@ -485,9 +483,12 @@ ODECAST_PEAK(64, "avx512f")
 void peak_flops(State& state) {
   const auto width = state.range(0);
   double (*loop)(double, double) = multiply_add_16;
-  if (width == 32 && __builtin_cpu_supports("avx2")) loop = multiply_add_32;
-  else if (width == 64 && __builtin_cpu_supports("avx512f")) loop = multiply_add_64;
-  else if (width != 16) return state.SkipWithError("not on this processor");
+  if (width == 32 && __builtin_cpu_supports("avx2"))
+    loop = multiply_add_32;
+  else if (width == 64 && __builtin_cpu_supports("avx512f"))
+    loop = multiply_add_64;
+  else if (width != 16)
+    return state.SkipWithError("not on this processor");
   for (auto _ : state) {
     double factor = 0.5;
     benchmark::DoNotOptimize(factor);

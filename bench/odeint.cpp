@@ -1,6 +1,6 @@
 // What a user of Boost.odeint would write: the draws of a fitted quadratic field in three variables
-// integrated one after the other, Dormand–Prince 5(4) with dense output, mean and sd at every output
-// time. bench/compare builds it with -O3 and runs it; nothing of odecast is used.
+// integrated one after the other, Dormand–Prince 5(4) with dense output, mean and sd at every
+// output time. bench/compare builds it with -O3 and runs it; nothing of odecast is used.
 //
 //   odeint COEFFICIENTS DRAWS UNTIL OUTPUTS X0 Y0 Z0 BOUND REPEATS
 //
@@ -82,8 +82,7 @@ Result run(const std::vector<double>& coefficients, int draws, const std::vector
 
 int main(int argc, char** argv) {
   if (argc != 10) {
-    std::fprintf(stderr,
-                 "usage: odeint COEFFICIENTS DRAWS UNTIL OUTPUTS X0 Y0 Z0 BOUND REPEATS\n");
+    std::fprintf(stderr, "usage: odeint COEFFICIENTS DRAWS UNTIL OUTPUTS X0 Y0 Z0 BOUND REPEATS\n");
     return 2;
   }
   const int draws = std::atoi(argv[2]), outputs = std::atoi(argv[4]), repeats = std::atoi(argv[9]);
@@ -116,7 +115,7 @@ int main(int argc, char** argv) {
   std::printf("], \"sd\": [");
   for (int i = 0; i < 3; ++i)
     std::printf("%s%.17g", i ? ", " : "", std::sqrt(r.square[last][i] / (n - 1)));
-  std::printf("], \"alive\": %.0f, \"blown_up\": %ld, \"calls\": %ld, \"boost\": \"%d.%d.%d\"}\n", n,
-              r.blown_up, r.calls, BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000,
+  std::printf("], \"alive\": %.0f, \"blown_up\": %ld, \"calls\": %ld, \"boost\": \"%d.%d.%d\"}\n",
+              n, r.blown_up, r.calls, BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000,
               BOOST_VERSION % 100);
 }

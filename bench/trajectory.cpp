@@ -1,6 +1,6 @@
 // What the trajectory posterior measures to, one row per claim: fresh noise draws each time, with
-// their seeds in the output. odecast_trajectory [--draws N] [--seed S] [--regression | --bootstrap] [ROW …]; without
-// a row, all of them. The last two say the same of those posteriors.
+// their seeds in the output. odecast_trajectory [--draws N] [--seed S] [--regression | --bootstrap]
+// [ROW …]; without a row, all of them. The last two say the same of those posteriors.
 
 #include <fmt/format.h>
 
@@ -323,7 +323,8 @@ void calibration_row(const Settings& s, double T, double noise) {
     // Squared distance of the last state in its own covariance: chi-square with 3 degrees.
     const Vector truth_last = clean.trajectories[0].states.bottomRows(1).transpose();
     if (posterior_kind != PosteriorKind::trajectory) {
-      mahalanobis.push_back((f.model.last_state - truth_last).cwiseQuotient(*f.model.last_state_sd).squaredNorm());
+      mahalanobis.push_back(
+          (f.model.last_state - truth_last).cwiseQuotient(*f.model.last_state_sd).squaredNorm());
       continue;
     }
     const Moments last = polynomial_posterior(f.model).last_state();

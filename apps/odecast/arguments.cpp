@@ -40,7 +40,8 @@ std::vector<std::string> split(const std::string& text, char separator) {
   }
 }
 
-/// Names separated by commas; one that has a comma stands in quotes, as in a CSV file. Nothing where a quote is not closed.
+/// Names separated by commas; one that has a comma stands in quotes, as in a CSV file. Nothing
+/// where a quote is not closed.
 std::optional<std::vector<std::string>> split_list(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t at = 0;; ++at) {
@@ -80,11 +81,14 @@ std::string usage_line(const Command& c) {
 }  // namespace
 
 std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known) {
-  const auto cost = [&](const std::string& name) {  // of equally near ones the name that the word begins
-    return std::pair(edit_distance(word, name), !name.starts_with(word));
-  };
-  const auto closest = std::min_element(known.begin(), known.end(), [&](auto& a, auto& b) { return cost(a) < cost(b); });
-  if (closest == known.end() || edit_distance(word, *closest) > std::max<std::size_t>(2, word.size() / 3))
+  const auto cost =
+      [&](const std::string& name) {  // of equally near ones the name that the word begins
+        return std::pair(edit_distance(word, name), !name.starts_with(word));
+      };
+  const auto closest = std::min_element(known.begin(), known.end(),
+                                        [&](auto& a, auto& b) { return cost(a) < cost(b); });
+  if (closest == known.end() ||
+      edit_distance(word, *closest) > std::max<std::size_t>(2, word.size() / 3))
     return std::nullopt;
   return *closest;
 }
@@ -107,7 +111,8 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
     const std::string name = word.substr(0, equals);
     const auto find = [&](const std::string& wanted) {
       return std::find_if(command.options.begin(), command.options.end(), [&](const Option& o) {
-        return o.name == wanted || (wanted.size() == 2 && o.letter && wanted == std::string{'-', o.letter});
+        return o.name == wanted ||
+               (wanted.size() == 2 && o.letter && wanted == std::string{'-', o.letter});
       });
     };
     const auto option = find(name);
@@ -115,25 +120,27 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
       std::vector<std::string> known;
       for (const Option& o : command.options) known.push_back(o.name);
       const auto near = nearest(name, known);
-      throw_usage({"option " + printable(name, 60), "no such option of odecast " + command.name,
-                   near ? "perhaps " + *near : "one that `odecast " + command.name + " --help` lists",
-                   "See odecast " + command.name + " --help."});
+      throw_usage(
+          {"option " + printable(name, 60), "no such option of odecast " + command.name,
+           near ? "perhaps " + *near : "one that `odecast " + command.name + " --help` lists",
+           "See odecast " + command.name + " --help."});
     }
     if (given(option->name))
       throw_usage({"option " + name, "it given twice", "it once", "Remove one of them."});
     if (option->value.empty()) {
       if (equals != word.npos)
-        throw_usage({"option " + name, "a value", "none: it is a switch", "Write just " + name + "."});
+        throw_usage(
+            {"option " + name, "a value", "none: it is a switch", "Write just " + name + "."});
       given_.emplace_back(option->name, "");
     } else if (equals != word.npos) {
       given_.emplace_back(option->name, word.substr(equals + 1));
     } else if (i + 1 < words.size() && find(words[i + 1]) == command.options.end()) {
       given_.emplace_back(option->name, words[++i]);
     } else {
-      throw_usage({"option " + name,
-                   i + 1 < words.size() ? printable(words[i + 1], 60) + " after it" : "nothing after it",
-                   option->value,
-                   "Write " + name + " " + option->value + "."});
+      throw_usage(
+          {"option " + name,
+           i + 1 < words.size() ? printable(words[i + 1], 60) + " after it" : "nothing after it",
+           option->value, "Write " + name + " " + option->value + "."});
     }
     const std::string& value = given_.back().second;
     if (!option->choices.empty() &&
@@ -142,9 +149,9 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
                    fmt::format("one of {}", fmt::join(option->choices, ", ")),
                    "Use one of these words."});
   }
-  const auto required = static_cast<std::size_t>(
-      std::count_if(command.positionals.begin(), command.positionals.end(),
-                    [](const Positional& p) { return p.required; }));
+  const auto required =
+      static_cast<std::size_t>(std::count_if(command.positionals.begin(), command.positionals.end(),
+                                             [](const Positional& p) { return p.required; }));
   const bool repeats = !command.positionals.empty() && command.positionals.back().repeats;
   if (positionals_.size() < required ||
       (positionals_.size() > command.positionals.size() && !repeats))
@@ -172,7 +179,8 @@ bool Arguments::has(std::string_view name) const {
 
 std::vector<std::string> Arguments::spelled() const {
   std::vector<std::string> words;
-  for (const auto& [option, value] : given_) words.push_back(declared(option).value.empty() ? option : option + "=" + value);
+  for (const auto& [option, value] : given_)
+    words.push_back(declared(option).value.empty() ? option : option + "=" + value);
   words.push_back("--");
   words.insert(words.end(), positionals_.begin(), positionals_.end());
   return words;
@@ -223,8 +231,10 @@ std::vector<std::string> Arguments::words(std::string_view name) const {
   if (!has(name)) return {};
   const auto list = split_list(text(name));
   if (!list)
-    throw_usage({"option " + std::string(name), shown(text(name)) + " with a quote that is not closed", "names separated by commas",
-                 "Put a name that has a comma or a quote in quotes, the quote doubled: '\"x, m\",y'."});
+    throw_usage(
+        {"option " + std::string(name), shown(text(name)) + " with a quote that is not closed",
+         "names separated by commas",
+         "Put a name that has a comma or a quote in quotes, the quote doubled: '\"x, m\",y'."});
   return *list;
 }
 

@@ -12,8 +12,8 @@ namespace odecast::cli {
 /// One option of a command. The default is text, shown in the help and read like a given value, so
 /// that the two cannot differ.
 struct Option {
-  std::string name;     ///< "--draws"; "-o" has its long form in `name` and 'o' in `letter`
-  std::string value;    ///< what stands after it in the help; empty for a switch
+  std::string name;   ///< "--draws"; "-o" has its long form in `name` and 'o' in `letter`
+  std::string value;  ///< what stands after it in the help; empty for a switch
   std::string help;
   std::string initial;  ///< default; empty for none
   char letter = 0;
@@ -52,7 +52,8 @@ class Arguments {
   std::uint64_t seed() const;
   int threads() const;
   std::vector<double> numbers(std::string_view option) const;
-  /// Separated by commas; one that has a comma or begins with a quote stands in quotes, as in a CSV file.
+  /// Separated by commas; one that has a comma or begins with a quote stands in quotes, as in a CSV
+  /// file.
   std::vector<std::string> words(std::string_view option) const;
   const std::string& positional(std::size_t i) const { return positionals_[i]; }
   std::size_t positional_count() const { return positionals_.size(); }

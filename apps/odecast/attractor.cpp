@@ -15,12 +15,14 @@ namespace {
 Json number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
 Json to_json(const AttractorDistance& d) {
-  return {{"state_space_divergence", number(d.divergence)}, {"spectrum_distance", number(d.spectrum)}};
+  return {{"state_space_divergence", number(d.divergence)},
+          {"spectrum_distance", number(d.spectrum)}};
 }
 
 std::string text_of(double value, double sd) {
   if (!std::isfinite(value)) return "–";
-  return std::isfinite(sd) ? fmt::format("{:.3g} ± {:.2g}", value, sd) : fmt::format("{:.3g}", value);
+  return std::isfinite(sd) ? fmt::format("{:.3g} ± {:.2g}", value, sd)
+                           : fmt::format("{:.3g}", value);
 }
 
 int run(const Arguments& a) {
@@ -39,8 +41,9 @@ int run(const Arguments& a) {
   o.seed = a.seed();
   o.threads = a.threads();
   const Dataset data = read_truth(a, model, a.positional(1));
-  const Trajectory& longest = *std::max_element(data.trajectories.begin(), data.trajectories.end(),
-                                                [](const auto& x, const auto& y) { return x.rows() < y.rows(); });
+  const Trajectory& longest =
+      *std::max_element(data.trajectories.begin(), data.trajectories.end(),
+                        [](const auto& x, const auto& y) { return x.rows() < y.rows(); });
   const AttractorComparison c = [&] {
     const Observer observer = progress(a);
     return compare_attractors(model, longest, o, observer);
@@ -48,26 +51,34 @@ int run(const Arguments& a) {
   const bool bounded = c.status == SolveStatus::finished;
   if (a.json()) {
     put_json(Json{{"status", status_name(c.status)},
-                            {"rows", c.rows},
-                            {"spectrum_rows", c.spectrum_rows},
-                            {"smoothing", c.smoothing},
-                            {"pieces", o.pieces},
-                            {"bins", c.bins},
-                            {"halves", to_json(c.halves)},
-                            {"model", to_json(c.model)},
-                            {"model_sd", to_json(c.model_sd)},
-                            {"draws",
-                             {{"tried", o.draws}, {"bounded", c.bounded}, {"mean", to_json(c.draws)}, {"sd", to_json(c.draws_sd)}}},
-                            {"seed", o.seed}});
+                  {"rows", c.rows},
+                  {"spectrum_rows", c.spectrum_rows},
+                  {"smoothing", c.smoothing},
+                  {"pieces", o.pieces},
+                  {"bins", c.bins},
+                  {"halves", to_json(c.halves)},
+                  {"model", to_json(c.model)},
+                  {"model_sd", to_json(c.model_sd)},
+                  {"draws",
+                   {{"tried", o.draws},
+                    {"bounded", c.bounded},
+                    {"mean", to_json(c.draws)},
+                    {"sd", to_json(c.draws_sd)}}},
+                  {"seed", o.seed}});
   } else {
-    std::string text = fmt::format("{} pieces of {} rows of the model's run against the halves of {}{}\n\n{:<34}{:>24}{:>24}\n", o.pieces,
-                                   c.rows, data.source, longest.id.empty() ? "" : ", trajectory " + longest.id, "",
-                                   "state-space divergence", "distance of spectra");
-    const auto line = [&](const std::string& name, const AttractorDistance& d, const AttractorDistance& sd) {
-      text += fmt::format("{:<34}{:>24}{:>24}\n", name, text_of(d.divergence, sd.divergence), text_of(d.spectrum, sd.spectrum));
+    std::string text = fmt::format(
+        "{} pieces of {} rows of the model's run against the halves of "
+        "{}{}\n\n{:<34}{:>24}{:>24}\n",
+        o.pieces, c.rows, data.source, longest.id.empty() ? "" : ", trajectory " + longest.id, "",
+        "state-space divergence", "distance of spectra");
+    const auto line = [&](const std::string& name, const AttractorDistance& d,
+                          const AttractorDistance& sd) {
+      text += fmt::format("{:<34}{:>24}{:>24}\n", name, text_of(d.divergence, sd.divergence),
+                          text_of(d.spectrum, sd.spectrum));
     };
     if (bounded) line("mean field (± sd over pieces)", c.model, c.model_sd);
-    if (o.draws > 0) line(fmt::format("{} of {} draws bounded (± sd)", c.bounded, o.draws), c.draws, c.draws_sd);
+    if (o.draws > 0)
+      line(fmt::format("{} of {} draws bounded (± sd)", c.bounded, o.draws), c.draws, c.draws_sd);
     line("the halves against each other", c.halves, {NAN, NAN});
     text += "0 for equal; what the halves have is what sampling alone gives";
     if (!c.even)
@@ -75,12 +86,15 @@ int run(const Arguments& a) {
     else if (c.spectrum_rows == 0)
       text += fmt::format("\nspectra need {} rows of data: none here", 2 * kSpectrumRows);
     else
-      text += fmt::format("\nspectra of {} rows, smoothed over {:.3g} frequencies (sd)", c.spectrum_rows, c.smoothing);
+      text += fmt::format("\nspectra of {} rows, smoothed over {:.3g} frequencies (sd)",
+                          c.spectrum_rows, c.smoothing);
     say(a, text);
   }
   if (bounded) return kDone;
-  complain(fmt::format("the mean field's run does not stay bounded ({}): it has no attractor here. Fit again, or look at draws.",
-                       status_name(c.status)));
+  complain(
+      fmt::format("the mean field's run does not stay bounded ({}): it has no attractor here. Fit "
+                  "again, or look at draws.",
+                  status_name(c.status)));
   return kNotTrusted;
 }
 
@@ -89,20 +103,31 @@ int run(const Arguments& a) {
 Command attractor_command() {
   const AttractorOptions d;
   std::vector<Option> options = {
-      {"--draws", "N", "draws of the model to run beside its mean field", fmt::format("{}", d.draws)},
+      {"--draws", "N", "draws of the model to run beside its mean field",
+       fmt::format("{}", d.draws)},
       {"--pieces", "N", "length of each run, in halves of the data", fmt::format("{}", d.pieces)},
-      {"--bins", "N", "boxes along each variable; auto: 30, or fewer for few rows (more\nthan five variables: mixtures of Gaussians)", "auto"},
-      {"--smoothing", "F", "of spectra: sd in frequencies, at most a twentieth of them", fmt::format("{:g}", d.smoothing)},
-      {"--noise", "S,…", "sd of the noise that is added to the runs as the data have it,\none or one per variable (default: the model's; 0 for none)", ""}};
+      {"--bins", "N",
+       "boxes along each variable; auto: 30, or fewer for few rows (more\nthan five variables: "
+       "mixtures of Gaussians)",
+       "auto"},
+      {"--smoothing", "F", "of spectra: sd in frequencies, at most a twentieth of them",
+       fmt::format("{:g}", d.smoothing)},
+      {"--noise", "S,…",
+       "sd of the noise that is added to the runs as the data have it,\none or one per variable "
+       "(default: the model's; 0 for none)",
+       ""}};
   for (Option& o : reading_options())
     if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
   options.push_back(seed_option());
   options.push_back(threads_option());
   return {"attractor",
           "long runs of a model against data: where it goes, its spectra",
-          "Forecasts of chaos part from the truth; a model that is right still spends its time in the same places and\n"
-          "has the same spectrum. Compares long runs of the mean field and of draws with the data's longest trajectory:\n"
-          "the divergence of where they spend their time (Koppe et al. 2019) and the Hellinger distance of power spectra\n"
+          "Forecasts of chaos part from the truth; a model that is right still spends its time in "
+          "the same places and\n"
+          "has the same spectrum. Compares long runs of the mean field and of draws with the "
+          "data's longest trajectory:\n"
+          "the divergence of where they spend their time (Koppe et al. 2019) and the Hellinger "
+          "distance of power spectra\n"
           "(Mikhaeil et al. 2022), beside the same distances between the two halves of the data.",
           "odecast attractor model.json data.csv --draws 20",
           {{"MODEL", "file written by odecast fit"}, {"DATA", "data as for fit"}},

@@ -30,9 +30,11 @@ int run_calibrate(const Arguments& a) {
     put_json(result);
     return kDone;
   }
-  say(a, fmt::format("{} starts, {} lead times to t+{:g}: the {:g} % band of the draws holds {:.3f} ± {:.3f}.", all.starts,
-                     all.leads.size(), all.leads.back(), 100 * all.level, all.model.coverage.value,
-                     all.model.coverage.standard_error));
+  say(a,
+      fmt::format(
+          "{} starts, {} lead times to t+{:g}: the {:g} % band of the draws holds {:.3f} ± {:.3f}.",
+          all.starts, all.leads.size(), all.leads.back(), 100 * all.level, all.model.coverage.value,
+          all.model.coverage.standard_error));
   say(a, calibration_text(*model.calibration));
   say(a, guarantee_text(*model.calibration));
   say(a, "Model written to " + output);
@@ -43,18 +45,24 @@ int run_calibrate(const Arguments& a) {
 
 std::string calibration_text(const CalibrationPart& part) {
   const double c = normal_quantile((1 + part.level) / 2);
-  std::string text = fmt::format("Bands become {:.2g} to {:.2g} times as wide.", part.factors.minCoeff() / c, part.factors.maxCoeff() / c);
+  std::string text = fmt::format("Bands become {:.2g} to {:.2g} times as wide.",
+                                 part.factors.minCoeff() / c, part.factors.maxCoeff() / c);
   if (!part.after.empty())
-    text += fmt::format(" Calibrated on one half of the starts they hold {:.3f} of the other.", mean_of(part.after).value);
+    text += fmt::format(" Calibrated on one half of the starts they hold {:.3f} of the other.",
+                        mean_of(part.after).value);
   return text;
 }
 
 std::string guarantee_text(const CalibrationPart& part) {
   std::string text = fmt::format(
-      "At each time and for each variable by itself the band holds at least {:g} % if the forecast to come is exchangeable with the {} held-out\n"
-      "starts: same system, noise and kind of start.", 100 * part.level, part.starts);
+      "At each time and for each variable by itself the band holds at least {:g} % if the forecast "
+      "to come is exchangeable with the {} held-out\n"
+      "starts: same system, noise and kind of start.",
+      100 * part.level, part.starts);
   if (part.observed)
-    text += " These start in single noisy rows: one that continues from the smoothed last state knows its\nstart better, and its band is rather too wide.";
+    text +=
+        " These start in single noisy rows: one that continues from the smoothed last state knows "
+        "its\nstart better, and its band is rather too wide.";
   return text;
 }
 
@@ -63,7 +71,8 @@ Json calibration_json(const CalibrationPart& part) {
   return {{"starts", part.starts},
           {"level", part.level},
           {"coverage_before", mean_of(part.before).value},
-          {"coverage_after_cross", part.after.empty() ? Json(nullptr) : Json(mean_of(part.after).value)},
+          {"coverage_after_cross",
+           part.after.empty() ? Json(nullptr) : Json(mean_of(part.after).value)},
           {"smallest_factor", part.factors.minCoeff() / c},
           {"largest_factor", part.factors.maxCoeff() / c}};
 }
@@ -80,14 +89,17 @@ Json calibration_json(const Evaluation& evaluation, const CalibrationPart& part)
 Command calibrate_command() {
   auto options = evaluate_option_list();
   options.push_back({"--output", "FILE", "model to write (default: MODEL itself)", "", 'o'});
-  return {"calibrate",
-          "make bands hold what they say, from held-out data",
-          "Forecasts from many rows of a held-out file and finds, for each time after the start, the factor by which the\n"
-          "band must be wider or narrower to hold its level (conformal prediction). The model keeps the table; forecast applies it.",
-          "odecast calibrate model.json heldout.csv --starts 200 --horizon 10 -o calibrated.json",
-          {{"MODEL", "file written by odecast fit"}, {"TRUTH", "data as for fit, held out from it"}},
-          with_common(std::move(options)),
-          run_calibrate};
+  return {
+      "calibrate",
+      "make bands hold what they say, from held-out data",
+      "Forecasts from many rows of a held-out file and finds, for each time after the start, the "
+      "factor by which the\n"
+      "band must be wider or narrower to hold its level (conformal prediction). The model keeps "
+      "the table; forecast applies it.",
+      "odecast calibrate model.json heldout.csv --starts 200 --horizon 10 -o calibrated.json",
+      {{"MODEL", "file written by odecast fit"}, {"TRUTH", "data as for fit, held out from it"}},
+      with_common(std::move(options)),
+      run_calibrate};
 }
 
 }  // namespace odecast::cli

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "apps/odecast/arguments.hpp"
-#include "odecast/core/observer.hpp"
 #include "odecast/core/matrix.hpp"
+#include "odecast/core/observer.hpp"
 #include "odecast/observations/reading.hpp"
 #include "odecast/report/page_parts.hpp"
 #include "odecast/scores/evaluate.hpp"
@@ -42,8 +42,8 @@ Command reproduce_command();
 Command compare_command();
 Command tune_command();
 
-// Words turned into options, and results into the object that --json prints: what the Python package shares
-// with the command line. Options that name files are not looked at.
+// Words turned into options, and results into the object that --json prints: what the Python
+// package shares with the command line. Options that name files are not looked at.
 
 FitOptions fit_options(const Arguments& arguments);
 /// The columns to read; an input that is the time column is left to the fit.
@@ -57,7 +57,8 @@ ForecastOptions forecast_options(const Arguments& arguments, const Model& model)
 /// --observations and --noise: the standard deviation of an observation, per variable.
 std::optional<Vector> noise_of_observations(const Arguments& arguments, const Model& model);
 /// The output times that --until and --step give.
-std::vector<double> even_times(const Arguments& arguments, const Model& model, const ForecastOptions& options);
+std::vector<double> even_times(const Arguments& arguments, const Model& model,
+                               const ForecastOptions& options);
 /// The largest Lyapunov exponent by --lyapunov or --system, where it is known and positive.
 std::optional<double> exponent(const Arguments& arguments);
 Json forecast_json(const Forecast& forecast, const ForecastOptions& options);
@@ -122,7 +123,8 @@ std::vector<Option> evaluate_option_list();
 Dataset read_truth(const Arguments& arguments, const Model& model, const std::string& path);
 Json evaluation_json(const Evaluation& evaluation, const EvaluateOptions& options);
 std::string evaluation_text(const Evaluation& evaluation, const EvaluateOptions& options);
-/// Coverage before and, judged on the other half of the starts, after; by how much bands become wider.
+/// Coverage before and, judged on the other half of the starts, after; by how much bands become
+/// wider.
 Json calibration_json(const CalibrationPart& calibration);
 /// With the standard error over the starts.
 Json calibration_json(const Evaluation& evaluation, const CalibrationPart& calibration);
@@ -154,7 +156,8 @@ void put(fmt::format_string<T...> format, T&&... arguments) {
 void put_json(const Json& json);
 void flush_output();
 
-/// For work in units (odecast/study/work.hpp): an interruption says that they are kept there, and how to go on.
+/// For work in units (odecast/study/work.hpp): an interruption says that they are kept there, and
+/// how to go on.
 void keeps_units(const std::filesystem::path& folder);
 /// What it says; "" for work that keeps nothing, or not yet. For a signal handler, too.
 const char* kept_work();

@@ -33,8 +33,10 @@ int run(const Arguments& a) {
   const std::string table = comparison_markdown(result, o);
   write_files({{folder / "cells.csv", comparison_csv(result)}, {folder / "table.md", table}});
   if (a.json())
-    put_json(Json{{"folder", folder.string()}, {"cells", result.cells.size()},
-                            {"units", result.units}, {"units_found", result.found}});
+    put_json(Json{{"folder", folder.string()},
+                  {"cells", result.cells.size()},
+                  {"units", result.units},
+                  {"units_found", result.found}});
   else
     say(a, table + fmt::format("\nAll cells in {}", (folder / "cells.csv").string()));
   return kDone;
@@ -46,22 +48,28 @@ Command compare_command() {
   const CompareOptions d;
   return {"compare",
           "measure the posteriors beside each other",
-          "Fits each posterior to noisy rows of known systems, forecasts from many starts on the attractor and judges the bands\n"
-          "against the true solution, raw and calibrated. The table in docs/choosing.md comes from here. Interrupted work\n"
+          "Fits each posterior to noisy rows of known systems, forecasts from many starts on the "
+          "attractor and judges the bands\n"
+          "against the true solution, raw and calibrated. The table in docs/choosing.md comes from "
+          "here. Interrupted work\n"
           "goes on where it stopped.",
-          "odecast compare --systems Lorenz,SprottB --noise 0,0.05 --starts 100 --held-out 100 -o comparison",
+          "odecast compare --systems Lorenz,SprottB --noise 0,0.05 --starts 100 --held-out 100 -o "
+          "comparison",
           {},
-          with_common({{"--systems", "A,B,…", "of the catalogue (default: Lorenz and all of Sprott's)", ""},
-                       {"--noise", "F,…", "sd of the noise over each variable's sd", "0,0.01,0.05,0.1"},
-                       {"--rows", "N", "learnt from, two of the catalogue's steps apart", fmt::format("{}", d.rows)},
-                       {"--starts", "N", "forecasts that judge", fmt::format("{}", d.starts)},
-                       {"--held-out", "N", "further ones that calibrate", fmt::format("{}", d.held_out)},
-                       {"--horizon", "L", "of each, in Lyapunov times", fmt::format("{}", d.horizon)},
-                       {"--leads", "N", "times of each that are scored", fmt::format("{}", d.leads)},
-                       {"--draws", "M", "trajectories of each, up to 1000", fmt::format("{}", d.draws)},
-                       seed_option(),
-                       threads_option(),
-                       {"--output", "FOLDER", "for the table, the cells and the units of work", "comparison", 'o'}}),
+          with_common(
+              {{"--systems", "A,B,…", "of the catalogue (default: Lorenz and all of Sprott's)", ""},
+               {"--noise", "F,…", "sd of the noise over each variable's sd", "0,0.01,0.05,0.1"},
+               {"--rows", "N", "learnt from, two of the catalogue's steps apart",
+                fmt::format("{}", d.rows)},
+               {"--starts", "N", "forecasts that judge", fmt::format("{}", d.starts)},
+               {"--held-out", "N", "further ones that calibrate", fmt::format("{}", d.held_out)},
+               {"--horizon", "L", "of each, in Lyapunov times", fmt::format("{}", d.horizon)},
+               {"--leads", "N", "times of each that are scored", fmt::format("{}", d.leads)},
+               {"--draws", "M", "trajectories of each, up to 1000", fmt::format("{}", d.draws)},
+               seed_option(),
+               threads_option(),
+               {"--output", "FOLDER", "for the table, the cells and the units of work",
+                "comparison", 'o'}}),
           run};
 }
 

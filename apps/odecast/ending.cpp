@@ -33,7 +33,9 @@ void write_error(const char* text) noexcept {
   ::_exit(code);
 }
 
-[[noreturn]] void end_interrupted() noexcept { end_at_once(interruption_text(), 128 + stop_requested()); }
+[[noreturn]] void end_interrupted() noexcept {
+  end_at_once(interruption_text(), 128 + stop_requested());
+}
 
 /// Work looks at the request when it comes to it; what does not in 0.8 s is ended.
 extern "C" void on_signal(int signal) {
@@ -48,9 +50,7 @@ extern "C" void on_signal(int signal) {
 extern "C" void on_alarm(int) { end_interrupted(); }
 
 /// Not by an exception: what it unwinds may want memory too, where no exception may leave.
-void on_no_memory() {
-  end_at_once(kOutOfMemory, kFileFailure);
-}
+void on_no_memory() { end_at_once(kOutOfMemory, kFileFailure); }
 
 [[noreturn]] void on_terminate() {
   try {
@@ -69,8 +69,9 @@ void handle(int signal, void (*handler)(int)) {
   ::sigaction(signal, &action, nullptr);  // no SA_RESTART: what blocks comes back
 }
 
-/// What the C functions give, or the end: Eigen throws where memory fails, from within objects that are half changed and cannot be
-/// destroyed then. The linker lets the calls of this program, those of the headers that it is made of, come here.
+/// What the C functions give, or the end: Eigen throws where memory fails, from within objects that
+/// are half changed and cannot be destroyed then. The linker lets the calls of this program, those
+/// of the headers that it is made of, come here.
 void* checked(void* memory, std::size_t size) {
   if (!memory && size > 0) on_no_memory();
   return memory;
@@ -92,7 +93,9 @@ void* __real_malloc(std::size_t size);
 void* __real_realloc(void* old, std::size_t size);
 void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
 void* __wrap_malloc(std::size_t size) { return checked(__real_malloc(size), size); }
-void* __wrap_realloc(void* old, std::size_t size) { return checked(__real_realloc(old, size), size); }
+void* __wrap_realloc(void* old, std::size_t size) {
+  return checked(__real_realloc(old, size), size);
+}
 void* __wrap_aligned_alloc(std::size_t alignment, std::size_t size) {
   return checked(__real_aligned_alloc(alignment, size), size);
 }

@@ -14,7 +14,8 @@ Json equations_json(const Model& model) {
   for (const Equation& e : equations(model)) {
     Json terms = Json::array();
     for (const Term& t : e.terms) {
-      terms.push_back({{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}, {"probability", t.probability}});
+      terms.push_back(
+          {{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}, {"probability", t.probability}});
       if (t.median) terms.back()["median"] = *t.median;
     }
     list.push_back({{"variable", e.variable}, {"terms", terms}});
@@ -36,25 +37,37 @@ int run_equations(const Arguments& a) {
                               : format == "c"   ? EquationFormat::c
                                                 : EquationFormat::text;
   put("{}", format_equations(model, kind, a.given("--all") ? 0 : 0.01,
-                                     a.text("--centre") == "median" ? Centre::median : Centre::mean));
+                             a.text("--centre") == "median" ? Centre::median : Centre::mean));
   return kDone;
 }
 
 }  // namespace
 
 Command equations_command() {
-  return {"equations",
-          "print the learnt equations",
-          "Prints the learnt equations in the units of the data. Every coefficient has its mean and standard deviation over\n"
-          "the posterior (of dropout: exact, over all masks) and its probability of not being zero.",
-          "odecast equations model.json\nodecast equations model.json --format latex",
-          {{"MODEL", "file written by odecast fit"}},
-          with_common({
-              {"--format", "HOW", "c is a function to compile", "text", 0, {"text", "latex", "json", "c"}},
-              {"--all", "", "small terms too", ""},
-              {"--centre", "OF", "of a bootstrap's coefficients; a term that most replicates lack has median 0", "mean", 0, {"mean", "median"}},
-          }),
-          run_equations};
+  return {
+      "equations",
+      "print the learnt equations",
+      "Prints the learnt equations in the units of the data. Every coefficient has its mean and "
+      "standard deviation over\n"
+      "the posterior (of dropout: exact, over all masks) and its probability of not being zero.",
+      "odecast equations model.json\nodecast equations model.json --format latex",
+      {{"MODEL", "file written by odecast fit"}},
+      with_common({
+          {"--format",
+           "HOW",
+           "c is a function to compile",
+           "text",
+           0,
+           {"text", "latex", "json", "c"}},
+          {"--all", "", "small terms too", ""},
+          {"--centre",
+           "OF",
+           "of a bootstrap's coefficients; a term that most replicates lack has median 0",
+           "mean",
+           0,
+           {"mean", "median"}},
+      }),
+      run_equations};
 }
 
 }  // namespace odecast::cli

@@ -42,8 +42,9 @@ std::optional<Vector> noise_of_observations(const Arguments& a, const Model& mod
   needs(a, {"--noise"}, a.given("--observations"), "--observations");
   if (!a.given("--observations")) return std::nullopt;
   if (!a.given("--noise") && model.noise.size() == 0)
-    throw_usage({"option --observations", "a model that does not know the noise", "--noise",
-                 "Give the standard deviation of an observation: --noise S, one or one per variable."});
+    throw_usage(
+        {"option --observations", "a model that does not know the noise", "--noise",
+         "Give the standard deviation of an observation: --noise S, one or one per variable."});
   const Vector noise = a.given("--noise") ? to_vector(a.numbers("--noise")) : model.noise;
   return noise.size() == 1 ? Vector(Vector::Constant(model.dimension(), noise[0])) : noise;
 }
@@ -81,24 +82,29 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   needs(a, {"--report"}, draws, "--field draws");
   needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"},
         model.kind == ModelKind::flow, "a model of du/dt, not a map");
-  needs(a, {"--mask-change"}, !model.polynomial && model.members.empty(), "a model with masks (fit --dropout)");
+  needs(a, {"--mask-change"}, !model.polynomial && model.members.empty(),
+        "a model with masks (fit --dropout)");
   needs(a, {"--from"}, a.given("--init"), "--init: the last observation has a time of its own");
   needs(a, {"--drive"}, model.inputs.measured() > 0, "a model with inputs (fit --inputs)");
   o.calibrated = !a.given("--raw");
-  needs(a, {"--raw"}, model.calibration.has_value(), "a model with a calibration (odecast calibrate)");
+  needs(a, {"--raw"}, model.calibration.has_value(),
+        "a model with a calibration (odecast calibrate)");
   o.noise = noise_of_observations(a, model);
   needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
   needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
   needs(a, {"--observations"}, draws, "--field draws");
-  needs(a, {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort", "--duplicates", "--sample-step",
-            "--trajectory"},
+  needs(a,
+        {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort",
+         "--duplicates", "--sample-step", "--trajectory"},
         a.given("--at") || a.given("--truth") || a.given("--drive"), "--at, --truth or --drive");
   needs(a, {"--draws", "--seed"}, !enumerated, "--masks sampled");
-  needs(a, {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change", "--transition-noise",
-            "--init-sd", "--attempts", "--seed"},
+  needs(a,
+        {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change",
+         "--transition-noise", "--init-sd", "--attempts", "--seed"},
         draws, "--field draws");
   if (a.given("--at") && (a.given("--until") || a.given("--step")))
-    throw_usage({"option --at", "--until or --step beside it", "one way to give the times", "Remove the others."});
+    throw_usage({"option --at", "--until or --step beside it", "one way to give the times",
+                 "Remove the others."});
   if (fixed) o.solver.fixed_step = a.given("--fixed-step") ? a.number("--fixed-step") : model.step;
   return o;
 }
@@ -114,7 +120,8 @@ std::vector<double> even_times(const Arguments& a, const Model& model, const For
 
 Json forecast_json(const Forecast& f, const ForecastOptions& options) {
   Json first;
-  if (!f.blow_up_times.empty()) first = *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
+  if (!f.blow_up_times.empty())
+    first = *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
   return {{"status", f.status == ForecastStatus::complete ? "complete" : "too_few"},
           {"reason", f.reason},
           {"draws", f.draws},
@@ -131,8 +138,8 @@ Json forecast_json(const Forecast& f, const ForecastOptions& options) {
 
 namespace {
 
-/// The trajectory of a file that belongs to the forecast: the one asked for; by default the one that the
-/// model continues, where the file has it.
+/// The trajectory of a file that belongs to the forecast: the one asked for; by default the one
+/// that the model continues, where the file has it.
 std::string trajectory_of(const Arguments& a, const Dataset& file, const Model& model) {
   if (!a.given("--trajectory"))
     for (const Trajectory& t : file.trajectories)
@@ -140,7 +147,8 @@ std::string trajectory_of(const Arguments& a, const Dataset& file, const Model& 
   return a.text("--trajectory");
 }
 
-/// The future of the model's measured inputs: of --drive, or of the file with the times or the truth where it has these columns.
+/// The future of the model's measured inputs: of --drive, or of the file with the times or the
+/// truth where it has these columns.
 std::optional<InputSignal> input_signal(const Arguments& a, const Model& model) {
   const int count = model.inputs.measured();
   for (const std::string option : {"--drive", "--at", "--truth"}) {
@@ -189,10 +197,10 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   if (usable) write_observations(output, {model.variables, {{"", one.times, one.states}}});
   if (a.json())
     put_json(Json{{"status", status_name(one.status)},
-                            {"field", a.text("--field")},
-                            {"rows", one.times.size()},
-                            {"reached", one.reached},
-                            {"output", usable ? output : ""}});
+                  {"field", a.text("--field")},
+                  {"rows", one.times.size()},
+                  {"reached", one.reached},
+                  {"output", usable ? output : ""}});
   else if (usable)
     say(a, fmt::format("One trajectory of the {} field to t = {:.6g}, written to {}",
                        a.text("--field"), one.reached, output));
@@ -259,25 +267,38 @@ int run_forecast(const Arguments& a) {
     say(a, fmt::format("Forecast from t = {:.6g} to {:.6g} in {:.3f} s, written to {}",
                        f.times.front(), f.times.back(), f.seconds, output));
     const bool discard = options.blow_up == BlowUp::discard;
-    const char* fate = !discard ? " and count until then" : complete && !enumerated ? " and were replaced" : "";
+    const char* fate = !discard                  ? " and count until then"
+                       : complete && !enumerated ? " and were replaced"
+                                                 : "";
     say(a, fmt::format("{} {} {}; {} blew up{} ({:.1f} %{}).", f.kept,
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
-    say(a, std::isfinite(f.horizon)
-               ? fmt::format("Predictability horizon {:.4g}: there the spread passes {:g} of the data's sd.", f.horizon, kHorizon)
-               : fmt::format("Within the predictability horizon: the spread stays below {:g} of the data's sd.", kHorizon));
+    say(a,
+        std::isfinite(f.horizon)
+            ? fmt::format(
+                  "Predictability horizon {:.4g}: there the spread passes {:g} of the data's sd.",
+                  f.horizon, kHorizon)
+            : fmt::format("Within the predictability horizon: the spread stays below {:g} of the "
+                          "data's sd.",
+                          kHorizon));
     if (model.trajectory && model.trajectory->forcing.present())
       say(a, "Random forcing stands for the motion that the equations do not explain.");
     if (const auto& c = model.calibration; c && !a.given("--raw")) {
       const double lead = f.times.back() - f.times.front();
       if (f.calibrated)
-        say(a, fmt::format("Bands {}are calibrated on {} held-out starts{}; --raw gives those of the draws.", c->observed ? "for observations " : "", c->starts,
-                           lead > c->leads.back() * (1 + 1e-9) ? fmt::format(" up to t+{:g}, and as there beyond", c->leads.back()) : ""));
+        say(a,
+            fmt::format(
+                "Bands {}are calibrated on {} held-out starts{}; --raw gives those of the draws.",
+                c->observed ? "for observations " : "", c->starts,
+                lead > c->leads.back() * (1 + 1e-9)
+                    ? fmt::format(" up to t+{:g}, and as there beyond", c->leads.back())
+                    : ""));
       else
         say(a, fmt::format("Bands are those of the draws: the model's calibration is for {}.",
-                           c->observed && !options.noise ? "bands of observations (--observations)"
-                                                         : fmt::format("mean ± sd bands of {:g} %", 100 * c->level)));
+                           c->observed && !options.noise
+                               ? "bands of observations (--observations)"
+                               : fmt::format("mean ± sd bands of {:g} %", 100 * c->level)));
     }
     if (with_page) say(a, "Page written to " + report);
   }
@@ -292,36 +313,84 @@ std::vector<Option> option_list() {
   const auto& s = kForecastDefaults.solver;
   return {
       {"--init", "A,B,…", "start (default: the last observation)", ""},
-      {"--init-sd", "A,B,…", "standard deviation of a Gaussian start (default: a point with\n--init, else what is known of the last state)", ""},
-      {"--from", "T", "time of --init (default: 0); without --init a forecast starts\nat the last observation", ""},
+      {"--init-sd", "A,B,…",
+       "standard deviation of a Gaussian start (default: a point with\n--init, else what is known "
+       "of the last state)",
+       ""},
+      {"--from", "T",
+       "time of --init (default: 0); without --init a forecast starts\nat the last observation",
+       ""},
       {"--until", "T", "end time, on the same axis", ""},
       {"--step", "H", "spacing of the output times (default: that of the data)", ""},
       {"--at", "FILE", "output at the times of this data file instead", ""},
-      {"--trajectory", "ID", "which one of that file, and of the truth (default: the one the\nmodel continues)", ""},
-      {"--drive", "FILE", "the future of the inputs of a driven system: time and inputs\n(default: those columns of --at or --truth)", ""},
+      {"--trajectory", "ID",
+       "which one of that file, and of the truth (default: the one the\nmodel continues)", ""},
+      {"--drive", "FILE",
+       "the future of the inputs of a driven system: time and inputs\n(default: those columns of "
+       "--at or --truth)",
+       ""},
       {"--observations", "", "bands for what would be observed, too: the state and its noise", ""},
-      {"--noise", "S,…", "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
+      {"--noise", "S,…",
+       "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
       {"--raw", "", "the band of the draws, without the model's calibration", ""},
       {"--draws", "M", "trajectories that count", fmt::format("{}", kForecastDefaults.draws)},
-      {"--masks", "WHICH", "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 hidden units)", "sampled", 0, {"sampled", "enumerated"}},
+      {"--masks",
+       "WHICH",
+       "sampled, or every mask once with its probability: no seed, no\nMonte Carlo error (up to 20 "
+       "hidden units)",
+       "sampled",
+       0,
+       {"sampled", "enumerated"}},
       {"--level", "P", "confidence level of the band", fmt::format("{}", kForecastDefaults.level)},
-      {"--bands", "WHICH", "mean ± c sd (the paper), quantiles, or both", "both", 0, {"both", "sd", "quantiles"}},
-      {"--blow-up", "RULE", "discard: a run that blows up is replaced (the paper; looks\nahead); until: it counts up to that time", "discard", 0, {"discard", "until"}},
-      {"--field", "WHICH", "draws; or one trajectory of the mean over masks, or of the\npoint estimate with all units kept", "draws", 0, {"draws", "mean", "point"}},
-      {"--mask-change", "WHEN", "one mask per trajectory, or a fresh one at every step or\ncall (their spread shrinks with the step)", "never", 0, {"never", "step", "call"}},
+      {"--bands",
+       "WHICH",
+       "mean ± c sd (the paper), quantiles, or both",
+       "both",
+       0,
+       {"both", "sd", "quantiles"}},
+      {"--blow-up",
+       "RULE",
+       "discard: a run that blows up is replaced (the paper; looks\nahead); until: it counts up to "
+       "that time",
+       "discard",
+       0,
+       {"discard", "until"}},
+      {"--field",
+       "WHICH",
+       "draws; or one trajectory of the mean over masks, or of the\npoint estimate with all units "
+       "kept",
+       "draws",
+       0,
+       {"draws", "mean", "point"}},
+      {"--mask-change",
+       "WHEN",
+       "one mask per trajectory, or a fresh one at every step or\ncall (their spread shrinks with "
+       "the step)",
+       "never",
+       0,
+       {"never", "step", "call"}},
       {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
       {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
-      {"--rtol", "E", "relative tolerance of rk45 (finer by default for a trajectory\nposterior, whose band may be narrow)", fmt::format("{}", s.rtol)},
+      {"--rtol", "E",
+       "relative tolerance of rk45 (finer by default for a trajectory\nposterior, whose band may "
+       "be narrow)",
+       fmt::format("{}", s.rtol)},
       {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
       {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
-      {"--bound", "F", "a run blows up beyond F × the largest value in the data", fmt::format("{}", kForecastDefaults.bound_factor)},
-      {"--attempts", "N", "at most N × draws trajectories are tried", fmt::format("{}", kForecastDefaults.attempts_per_draw)},
-      {"--max-steps", "N", "solver steps after which a run counts as blown up", fmt::format("{}", s.max_steps)},
+      {"--bound", "F", "a run blows up beyond F × the largest value in the data",
+       fmt::format("{}", kForecastDefaults.bound_factor)},
+      {"--attempts", "N", "at most N × draws trajectories are tried",
+       fmt::format("{}", kForecastDefaults.attempts_per_draw)},
+      {"--max-steps", "N", "solver steps after which a run counts as blown up",
+       fmt::format("{}", s.max_steps)},
       seed_option(),
       threads_option(),
       report_option(),
       {"--truth", "FILE", "what happened, data as for fit: shown and scored on the page", ""},
-      {"--lyapunov", "L", "largest exponent: the page marks Lyapunov times and the growth of\nthe band by it (default: that of the learnt equations)", ""},
+      {"--lyapunov", "L",
+       "largest exponent: the page marks Lyapunov times and the growth of\nthe band by it "
+       "(default: that of the learnt equations)",
+       ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""},
       {"--title", "TEXT", "title of the page", ""},
       {"--output", "FILE", "CSV to write", "forecast.csv", 'o'},
@@ -334,18 +403,18 @@ Command forecast_command() {
   std::vector<Option> options = option_list();
   for (Option& o : reading_options())
     if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
-  return {
-      "forecast",
-      "forecast with mean and confidence band",
-      "Integrates many draws of a fitted model forward, discards those that blow up, and gives the\n"
-      "mean and confidence band of every variable. Without --init it continues from the last\n"
-      "observation of the data the model was fitted to.",
-      "odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
-      "odecast forecast model.json --at test.csv -o forecast.csv     # at the times of a file\n"
-      "odecast forecast model.json --at test.csv --truth test.csv --report page.html",
-      {{"MODEL", "file written by odecast fit"}},
-      with_common(std::move(options)),
-      run_forecast};
+  return {"forecast",
+          "forecast with mean and confidence band",
+          "Integrates many draws of a fitted model forward, discards those that blow up, and gives "
+          "the\n"
+          "mean and confidence band of every variable. Without --init it continues from the last\n"
+          "observation of the data the model was fitted to.",
+          "odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
+          "odecast forecast model.json --at test.csv -o forecast.csv     # at the times of a file\n"
+          "odecast forecast model.json --at test.csv --truth test.csv --report page.html",
+          {{"MODEL", "file written by odecast fit"}},
+          with_common(std::move(options)),
+          run_forecast};
 }
 
 }  // namespace odecast::cli

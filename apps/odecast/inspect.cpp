@@ -1,5 +1,3 @@
-#include "odecast/observations/inspection.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/polynomial.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/observations/inspection.hpp"
 #include "odecast/posterior/fit.hpp"
 
 namespace odecast::cli {
@@ -17,12 +16,14 @@ namespace {
 
 std::string sampling_text(const Inspection& d) {
   if (d.pairs == 0) return "no two rows of one trajectory";
-  std::string text = d.even ? fmt::format("even, step {:.6g}", d.step)
-                            : fmt::format("irregular, steps from {:.6g} to {:.6g} (ratio {:.3g}), median {:.6g}",
-                                          d.smallest_step, d.largest_step, d.largest_step / d.smallest_step,
-                                          d.step);
+  std::string text =
+      d.even
+          ? fmt::format("even, step {:.6g}", d.step)
+          : fmt::format("irregular, steps from {:.6g} to {:.6g} (ratio {:.3g}), median {:.6g}",
+                        d.smallest_step, d.largest_step, d.largest_step / d.smallest_step, d.step);
   if (d.gaps > 0)
-    text += fmt::format("; {} gap{}, the longest {:.6g}", d.gaps, d.gaps == 1 ? "" : "s", d.largest_gap);
+    text += fmt::format("; {} gap{}, the longest {:.6g}", d.gaps, d.gaps == 1 ? "" : "s",
+                        d.largest_gap);
   return text;
 }
 
@@ -36,25 +37,30 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
   }
   for (int i = 0; i < source.dimension(); ++i)
     if (const long values = d.rows - d.missing[static_cast<std::size_t>(i)]; values < 8) {
-      lines.push_back(fmt::format("fit would refuse: it asks for 8 values of {}, and there are {}.", source.variables[static_cast<std::size_t>(i)], values));
+      lines.push_back(fmt::format("fit would refuse: it asks for 8 values of {}, and there are {}.",
+                                  source.variables[static_cast<std::size_t>(i)], values));
       return lines;
     }
-  const double monomials = monomial_count(source.dimension() + static_cast<int>(source.inputs.size()), o.degree);
-  lines.push_back(fmt::format(
-      "fit would look for equations of degree {}, {} candidate terms in each, by the likelihood of all {} rows, and give the posterior of "
-      "their coefficients.",
-      o.degree, monomials, d.rows));
+  const double monomials =
+      monomial_count(source.dimension() + static_cast<int>(source.inputs.size()), o.degree);
+  lines.push_back(
+      fmt::format("fit would look for equations of degree {}, {} candidate terms in each, by the "
+                  "likelihood of all {} rows, and give the posterior of "
+                  "their coefficients.",
+                  o.degree, monomials, d.rows));
   for (int i = 0; i < source.dimension(); ++i)
     if (d.constant[static_cast<std::size_t>(i)])
-      lines.push_back(fmt::format("{} is constant: it keeps its scale.", source.variables[static_cast<std::size_t>(i)]));
+      lines.push_back(fmt::format("{} is constant: it keeps its scale.",
+                                  source.variables[static_cast<std::size_t>(i)]));
   const auto lonely = std::count(d.trajectory_rows.begin(), d.trajectory_rows.end(), 1);
   if (lonely > 0)
     lines.push_back(fmt::format("{} of {} trajectories have one row and teach nothing.", lonely,
                                 d.trajectory_rows.size()));
   for (int i = 0; i < source.dimension(); ++i)
     if (d.noise[i] > 0.01 * d.sd[i] && !d.constant[static_cast<std::size_t>(i)])
-      lines.push_back(fmt::format("{} has noise of {:.0f} % of its sd: differences of its rows are noisy.",
-                                  source.variables[static_cast<std::size_t>(i)], 100 * d.noise[i] / d.sd[i]));
+      lines.push_back(
+          fmt::format("{} has noise of {:.0f} % of its sd: differences of its rows are noisy.",
+                      source.variables[static_cast<std::size_t>(i)], 100 * d.noise[i] / d.sd[i]));
   return lines;
 }
 
@@ -68,7 +74,8 @@ int run(const Arguments& a) {
   const TableInfo& table = *source.table;
   std::vector<std::string> columns = source.variables;
   columns.insert(columns.end(), source.inputs.begin(), source.inputs.end());
-  const auto [shortest, longest] = std::minmax_element(d.trajectory_rows.begin(), d.trajectory_rows.end());
+  const auto [shortest, longest] =
+      std::minmax_element(d.trajectory_rows.begin(), d.trajectory_rows.end());
   const std::size_t trajectories = d.trajectory_rows.size();
   const auto steps = plan(source, d);
   if (a.json()) {
@@ -105,25 +112,32 @@ int run(const Arguments& a) {
     put_json(j);
     return kDone;
   }
-  put("{}: {}\n", printable(source.name), table.format == "csv" ? in_words(table.dialect) : table.format);
+  put("{}: {}\n", printable(source.name),
+      table.format == "csv" ? in_words(table.dialect) : table.format);
   put("{} row{} in {} trajector{}{}, {} from {:.6g} to {:.6g}\n", d.rows, d.rows == 1 ? "" : "s",
-             trajectories, trajectories == 1 ? "y" : "ies",
-             trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest), printable(table.time_name),
-             d.first_time, d.last_time);
+      trajectories, trajectories == 1 ? "y" : "ies",
+      trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest),
+      printable(table.time_name), d.first_time, d.last_time);
   if (table.dropped > 0)
     put("{} row{} with a missing cell left out\n", table.dropped, table.dropped == 1 ? "" : "s");
-  put("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n", sampling_text(d), "", "smallest",
-             "largest", "mean", "sd", "noise sd");
+  put("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n", sampling_text(d), "",
+      "smallest", "largest", "mean", "sd", "noise sd");
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto k = static_cast<Eigen::Index>(i);
-    const auto known = [](double x) { return std::isfinite(x) ? fmt::format("{:.6g}", x) : "unknown"; };  // all are missing
-    put("{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}{}\n", printable(columns[i]), known(d.smallest[k]),
-               known(d.largest[k]), known(d.mean[k]), known(d.sd[k]),
-               std::isfinite(d.noise[k]) ? fmt::format("{:.3g}", d.noise[k]) : "unknown",
-               (i < source.variables.size() ? "" : "  input") +
-                   (d.missing[i] > 0 ? fmt::format("  {} missing ({:.1f} %)", d.missing[i], 100.0 * static_cast<double>(d.missing[i]) / static_cast<double>(d.rows)) : ""));
+    const auto known = [](double x) {
+      return std::isfinite(x) ? fmt::format("{:.6g}", x) : "unknown";
+    };  // all are missing
+    put("{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}{}\n", printable(columns[i]),
+        known(d.smallest[k]), known(d.largest[k]), known(d.mean[k]), known(d.sd[k]),
+        std::isfinite(d.noise[k]) ? fmt::format("{:.3g}", d.noise[k]) : "unknown",
+        (i < source.variables.size() ? "" : "  input") +
+            (d.missing[i] > 0 ? fmt::format("  {} missing ({:.1f} %)", d.missing[i],
+                                            100.0 * static_cast<double>(d.missing[i]) /
+                                                static_cast<double>(d.rows))
+                              : ""));
   }
-  for (const std::string& line : steps) put("{}{}\n", &line == &steps.front() ? "\n" : "", printable(line));
+  for (const std::string& line : steps)
+    put("{}{}\n", &line == &steps.front() ? "\n" : "", printable(line));
   return kDone;
 }
 
@@ -136,7 +150,8 @@ Command inspect_command() {
   return {"inspect",
           "say what is understood of a data file",
           "Reads observations as fit does and says what was understood: how the file is written,\n"
-          "trajectories, rows, variables and their ranges, sampling, estimated noise, and what fit would do.",
+          "trajectories, rows, variables and their ranges, sampling, estimated noise, and what fit "
+          "would do.",
           "odecast inspect data.csv",
           {{"DATA", "as for fit", true, true}},
           with_common(std::move(options)),

@@ -1,3 +1,5 @@
+#include "odecast/scores/lyapunov.hpp"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,7 +11,6 @@
 #include "odecast/core/text.hpp"
 #include "odecast/posterior/equations.hpp"
 #include "odecast/posterior/model_file.hpp"
-#include "odecast/scores/lyapunov.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast::cli {
@@ -18,7 +19,9 @@ namespace {
 std::vector<double> to_list(const Vector& v) { return {v.begin(), v.end()}; }
 
 /// Of the times that a model's field or map is followed in.
-double unit_of_time(const Model& model) { return model.kind == ModelKind::map ? model.step : model.scaling.time; }
+double unit_of_time(const Model& model) {
+  return model.kind == ModelKind::map ? model.step : model.scaling.time;
+}
 
 /// In the user's unit of time.
 LyapunovSpectrum in_units(LyapunovSpectrum s, double unit) {
@@ -29,16 +32,20 @@ LyapunovSpectrum in_units(LyapunovSpectrum s, double unit) {
   return s;
 }
 
-std::vector<LyapunovSpectrum> of_draws(const Model& model, const Vector& start, const LyapunovOptions& options, long draws,
+std::vector<LyapunovSpectrum> of_draws(const Model& model, const Vector& start,
+                                       const LyapunovOptions& options, long draws,
                                        const Arguments& a, const Observer& observer) {
   const auto posterior = make_posterior(model);
   std::vector<LyapunovSpectrum> spectra(static_cast<std::size_t>(draws));
   parallel_for(
       a.threads(), spectra.size(),
       [&](std::size_t k) {
-        spectra[k] = in_units(lyapunov_spectrum(posterior->draw(a.seed(), k), start, options), unit_of_time(model));
+        spectra[k] = in_units(lyapunov_spectrum(posterior->draw(a.seed(), k), start, options),
+                              unit_of_time(model));
       },
-      [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(draws)); });
+      [&](std::size_t begun) {
+        observer("following", static_cast<double>(begun) / static_cast<double>(draws));
+      });
   return spectra;
 }
 
@@ -46,7 +53,8 @@ Json to_json(const std::vector<LyapunovSpectrum>& spectra, const SpectraOfDraws&
   auto list = Json::array();
   for (const LyapunovSpectrum& s : spectra)
     if (s.status == SolveStatus::finished)
-      list.push_back({{"exponents", to_list(s.exponents)}, {"standard_errors", to_list(s.standard_error)}});
+      list.push_back(
+          {{"exponents", to_list(s.exponents)}, {"standard_errors", to_list(s.standard_error)}});
   return {{"tried", spectra.size()},
           {"bounded", all.bounded},
           {"mean", to_list(all.mean)},
@@ -59,10 +67,14 @@ Json to_json(const std::vector<LyapunovSpectrum>& spectra, const SpectraOfDraws&
 std::string text_of(std::size_t tried, const SpectraOfDraws& all) {
   std::string text = fmt::format("{} of {} draws of the model stay bounded", all.bounded, tried);
   if (all.bounded == 0) return text + "\n";
-  text += fmt::format("\n{:>12}{:>16}{:>22}{:>16}\n", "mean", "sd over draws", "error by finite time", "posterior sd");
+  text += fmt::format("\n{:>12}{:>16}{:>22}{:>16}\n", "mean", "sd over draws",
+                      "error by finite time", "posterior sd");
   for (Eigen::Index i = 0; i < all.mean.size(); ++i)
-    text += fmt::format("{:>+12.4g}{:>16.2g}{:>22.2g}{:>16.2g}\n", all.mean[i], all.sd[i], all.standard_error[i], all.posterior_sd[i]);
-  return text + "(the sd over draws has both parts; a posterior sd of 0 is hidden by the finite time: give a longer --until)\n";
+    text += fmt::format("{:>+12.4g}{:>16.2g}{:>22.2g}{:>16.2g}\n", all.mean[i], all.sd[i],
+                        all.standard_error[i], all.posterior_sd[i]);
+  return text +
+         "(the sd over draws has both parts; a posterior sd of 0 is hidden by the finite time: "
+         "give a longer --until)\n";
 }
 
 int run(const Arguments& a) {
@@ -87,16 +99,20 @@ int run(const Arguments& a) {
                  "The exponents of a driven system depend on what drives it."});
   options.map = model ? model->kind == ModelKind::map : system->map;
   needs(a, {"--interval"}, !options.map, "a flow: a map is factored at every iteration");
-  const auto dimension = static_cast<Eigen::Index>(is_model ? model->dimension() : system->field.dimension());
+  const auto dimension =
+      static_cast<Eigen::Index>(is_model ? model->dimension() : system->field.dimension());
   if (start.size() != dimension)
-    throw_usage({"option --init", fmt::format("{} values", start.size()), fmt::format("{}", dimension),
+    throw_usage({"option --init", fmt::format("{} values", start.size()),
+                 fmt::format("{}", dimension),
                  "Give one value per variable, separated by commas."});
 
   const auto posterior = is_model ? make_posterior(*model) : nullptr;
-  // A model is followed in its own units, and where nothing is given for as long as its motion is quick.
+  // A model is followed in its own units, and where nothing is given for as long as its motion is
+  // quick.
   const double unit = is_model ? unit_of_time(*model) : 1;
   if (is_model && !options.map) {
-    const double quick = time_scale(posterior->mean_field(), model->scaling.to_model(start), model->step / unit);
+    const double quick =
+        time_scale(posterior->mean_field(), model->scaling.to_model(start), model->step / unit);
     options = {.until = 16'000 * quick, .transient = 800 * quick, .interval = 2 * quick};
   }
   if (a.given("--until")) options.until = a.number("--until") / unit;
@@ -130,20 +146,26 @@ int run(const Arguments& a) {
   if (a.json()) {
     put_json(json);
   } else if (s.status == SolveStatus::finished && !a.quiet()) {
-    put("exponents of {}{}, over {:.6g} time units\n", printable(name), is_model ? " (mean field)" : "", s.time);
+    put("exponents of {}{}, over {:.6g} time units\n", printable(name),
+        is_model ? " (mean field)" : "", s.time);
     for (Eigen::Index i = 0; i < dimension; ++i) {
       const auto [mean, error] = rounded_coefficient(s.exponents[i], s.standard_error[i]);
       put("  {}{} ± {}\n", s.exponents[i] < 0 ? "" : "+", mean, error);
     }
     put("sum {:+.6g}, mean divergence {:+.6g}\n", s.exponents.sum(), s.divergence);
     if (s.exponents[0] > 2 * s.standard_error[0])
-      put("dimension of Kaplan and Yorke {:.4g}\none Lyapunov time is {:.3g}: errors grow e-fold in it\n", kaplan_yorke(s.exponents), 1 / s.exponents[0]);
-    if (json.contains("catalogue")) put("the catalogue has {:+.4f} for the largest\n", *system->lyapunov);
+      put("dimension of Kaplan and Yorke {:.4g}\none Lyapunov time is {:.3g}: errors grow e-fold "
+          "in it\n",
+          kaplan_yorke(s.exponents), 1 / s.exponents[0]);
+    if (json.contains("catalogue"))
+      put("the catalogue has {:+.4f} for the largest\n", *system->lyapunov);
     put("{}", draws);
   }
   if (s.status == SolveStatus::finished) return kDone;
-  complain(fmt::format("the orbit, or an error along it, does not stay bounded or vanishes ({}): no exponents. Choose another --init or model, or a smaller --interval.",
-                       status_name(s.status)));
+  complain(
+      fmt::format("the orbit, or an error along it, does not stay bounded or vanishes ({}): no "
+                  "exponents. Choose another --init or model, or a smaller --interval.",
+                  status_name(s.status)));
   return kNotTrusted;
 }
 
@@ -152,17 +174,23 @@ int run(const Arguments& a) {
 Command lyapunov_command() {
   return {"lyapunov",
           "growth rates of small errors, of a system or a model",
-          "Follows an orbit and the displacements along it and gives the Lyapunov exponents with their standard\n"
-          "errors. For a model: of its mean field, and of draws, whose scatter is told apart from the error of a finite time.",
+          "Follows an orbit and the displacements along it and gives the Lyapunov exponents with "
+          "their standard\n"
+          "errors. For a model: of its mean field, and of draws, whose scatter is told apart from "
+          "the error of a finite time.",
           "odecast lyapunov Lorenz\n  odecast lyapunov model.json --draws 50",
           {{"SYSTEM|MODEL", "name in the catalogue, or file written by odecast fit"}},
-          with_common({{"--init", "A,B,…", "start (default: the catalogue's, or the last observation)", ""},
-                       {"--until", "T", "time to average over (default: 2000; of a model 16000 times\nthe time that its motion takes for a radian)", ""},
-                       {"--transient", "T", "time to leave out first (default: 100; 800 such times)", ""},
-                       {"--interval", "T", "time between factorisations (default: 0.5; 2 such times)", ""},
-                       {"--draws", "N", "draws of a model to follow", "0"},
-                       seed_option(),
-                       threads_option()}),
+          with_common(
+              {{"--init", "A,B,…", "start (default: the catalogue's, or the last observation)", ""},
+               {"--until", "T",
+                "time to average over (default: 2000; of a model 16000 times\nthe time that its "
+                "motion takes for a radian)",
+                ""},
+               {"--transient", "T", "time to leave out first (default: 100; 800 such times)", ""},
+               {"--interval", "T", "time between factorisations (default: 0.5; 2 such times)", ""},
+               {"--draws", "N", "draws of a model to follow", "0"},
+               seed_option(),
+               threads_option()}),
           run};
 }
 

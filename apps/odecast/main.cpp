@@ -18,10 +18,11 @@ namespace odecast::cli {
 namespace {
 
 std::vector<Command> all_commands() {
-  return {simulate_command(), inspect_command(), fit_command(),     forecast_command(), score_command(),
-          equations_command(), predict_command(), plot_command(),     split_command(),
-          systems_command(),   lyapunov_command(),  attractor_command(), evaluate_command(), calibrate_command(),
-          tune_command(),      reproduce_command(), compare_command()};
+  return {simulate_command(), inspect_command(),   fit_command(),      forecast_command(),
+          score_command(),    equations_command(), predict_command(),  plot_command(),
+          split_command(),    systems_command(),   lyapunov_command(), attractor_command(),
+          evaluate_command(), calibrate_command(), tune_command(),     reproduce_command(),
+          compare_command()};
 }
 
 std::string overview(const std::vector<Command>& commands) {
@@ -34,7 +35,8 @@ std::string overview(const std::vector<Command>& commands) {
          "  odecast simulate SprottB --init 1,1,1 --until 10 --step 0.002 -o train.csv\n"
          "  odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
          "  odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
-         "\nExit codes: 0 done, 1 finished but not to be trusted, 2 wrong usage, 3 bad input data,\n"
+         "\nExit codes: 0 done, 1 finished but not to be trusted, 2 wrong usage, 3 bad input "
+         "data,\n"
          "4 file or system failure, 130/143 interrupted.\n";
 }
 
@@ -81,7 +83,8 @@ int main(int argc, char** argv) {
   using namespace odecast;
   using namespace odecast::cli;
   install_endings();
-  // Keep freed memory: by default every large buffer is mapped, faulted in page by page, and unmapped.
+  // Keep freed memory: by default every large buffer is mapped, faulted in page by page, and
+  // unmapped.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 16 << 20);
@@ -102,7 +105,8 @@ int main(int argc, char** argv) {
   } catch (const Interrupted& e) {
     return ended("interrupted", 128 + e.signal());
   } catch (const std::system_error& e) {
-    return ended(std::string("the system: found ") + e.what() + ", expected it to serve. Try again, or with fewer --threads.",
+    return ended(std::string("the system: found ") + e.what() +
+                     ", expected it to serve. Try again, or with fewer --threads.",
                  kFileFailure);
   } catch (const std::bad_alloc&) {  // a size that no memory has
     return ended(kOutOfMemory, kFileFailure);

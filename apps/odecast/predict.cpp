@@ -19,10 +19,12 @@ int run(const Arguments& a) {
   const auto arguments = model.arguments();
   if (u.size() != static_cast<Eigen::Index>(arguments.size()))
     throw_usage({"option --at", fmt::format("{} values", u.size()),
-                 fmt::format("{} ({})", arguments.size(), fmt::join(arguments, ", ")), "Give one value for each."});
+                 fmt::format("{} ({})", arguments.size(), fmt::join(arguments, ", ")),
+                 "Give one value for each."});
   const double level = a.number("--level");
   if (!(level > 0 && (1 + level) / 2 < 1))
-    throw_usage({"option --level", a.text("--level"), "a number between 0 and 1", "0.95 is usual."});
+    throw_usage(
+        {"option --level", a.text("--level"), "a number between 0 and 1", "0.95 is usual."});
   const auto owned = make_posterior(model);
   const Posterior& posterior = *owned;
   const Vector v = model.to_model(u);
@@ -42,15 +44,14 @@ int run(const Arguments& a) {
                                                          {"sd", sd[i]},
                                                          {"lower", mean[i] - c * sd[i]},
                                                          {"upper", mean[i] + c * sd[i]}};
-    put_json(Json{{model.kind == ModelKind::map ? "next" : "derivative", j},
-                            {"level", level}});
+    put_json(Json{{model.kind == ModelKind::map ? "next" : "derivative", j}, {"level", level}});
     return kDone;
   }
   put("{:<12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "sd", "lower", "upper");
   for (Eigen::Index i = 0; i < mean.size(); ++i)
     put("{:<12} {:>12.6g} {:>12.6g} {:>12.6g} {:>12.6g}\n",
-               printable(model.left_side(model.variables[static_cast<std::size_t>(i)])), mean[i], sd[i],
-               mean[i] - c * sd[i], mean[i] + c * sd[i]);
+        printable(model.left_side(model.variables[static_cast<std::size_t>(i)])), mean[i], sd[i],
+        mean[i] - c * sd[i], mean[i] + c * sd[i]);
   return kDone;
 }
 
@@ -59,7 +60,8 @@ int run(const Arguments& a) {
 Command predict_command() {
   return {"predict",
           "du/dt at a state, with its spread",
-          "Gives mean, standard deviation and interval of du/dt (of a map: of the next state) over the draws of the\n"
+          "Gives mean, standard deviation and interval of du/dt (of a map: of the next state) over "
+          "the draws of the\n"
           "model: exactly where a closed form exists, or from K sampled draws as in the paper.",
           "odecast predict model.json --at=-1,-1,-1",
           {{"MODEL", "file written by odecast fit"}},

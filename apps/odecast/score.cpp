@@ -14,7 +14,8 @@ namespace {
 
 Json row_json(const Scores& s, const ScoreRow& row) {
   Json j;
-  for (std::size_t i = 0; i < s.variables.size(); ++i) j[s.variables[i]] = row.variables[i];  // null: relative to a constant
+  for (std::size_t i = 0; i < s.variables.size(); ++i)
+    j[s.variables[i]] = row.variables[i];  // null: relative to a constant
   j["all"] = row.all;
   return j;
 }
@@ -36,10 +37,9 @@ std::string table(const Scores& s) {
     text += fmt::format(" {:>9.3g}\n", row->all);
   }
   text += fmt::format("valid prediction time {:.3g}", s.vpt_time);
-  if (s.vpt_lyapunov_times)
-    text += fmt::format(" = {:.2f} Lyapunov times", *s.vpt_lyapunov_times);
-  text += fmt::format(" (error of the mean below {:g} sd), {} times in ({:g}, {:g}]", s.vpt_threshold,
-                      s.points, s.from, s.until);
+  if (s.vpt_lyapunov_times) text += fmt::format(" = {:.2f} Lyapunov times", *s.vpt_lyapunov_times);
+  text += fmt::format(" (error of the mean below {:g} sd), {} times in ({:g}, {:g}]",
+                      s.vpt_threshold, s.points, s.from, s.until);
   return s.trajectory.empty() ? text : text + " of trajectory '" + s.trajectory + "'";
 }
 
@@ -61,21 +61,22 @@ ScoreOptions score_options(const Arguments& a) {
 }
 
 Json score_json(const Scores& s) {
-  return Json{{"coverage", row_json(s, s.coverage)},
-              {"width", row_json(s, s.width)},
-              {"crps", row_json(s, s.crps)},
-              {"rmse", row_json(s, s.rmse)},
-              {"nrmse", row_json(s, s.nrmse)},
-              {"vpt",
-               {{"time", s.vpt_time},
-                {"lyapunov_times", s.vpt_lyapunov_times ? Json(*s.vpt_lyapunov_times) : Json(nullptr)},
-                {"threshold", s.vpt_threshold}}},
-              {"level", s.level},
-              {"band", band_name(s.band)},
-              {"trajectory", s.trajectory},
-              {"points", s.points},
-              {"from", s.from},
-              {"until", s.until}};
+  return Json{
+      {"coverage", row_json(s, s.coverage)},
+      {"width", row_json(s, s.width)},
+      {"crps", row_json(s, s.crps)},
+      {"rmse", row_json(s, s.rmse)},
+      {"nrmse", row_json(s, s.nrmse)},
+      {"vpt",
+       {{"time", s.vpt_time},
+        {"lyapunov_times", s.vpt_lyapunov_times ? Json(*s.vpt_lyapunov_times) : Json(nullptr)},
+        {"threshold", s.vpt_threshold}}},
+      {"level", s.level},
+      {"band", band_name(s.band)},
+      {"trajectory", s.trajectory},
+      {"points", s.points},
+      {"from", s.from},
+      {"until", s.until}};
 }
 
 namespace {
@@ -84,13 +85,16 @@ namespace {
 Dataset columns(const Dataset& data, const std::vector<std::string>& names) {
   Dataset chosen{names, data.trajectories};
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto from = std::find(data.variables.begin(), data.variables.end(), names[i]) - data.variables.begin();
+    const auto from =
+        std::find(data.variables.begin(), data.variables.end(), names[i]) - data.variables.begin();
     for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
       chosen.trajectories[k].inputs = {};
-      chosen.trajectories[k].states.col(static_cast<Eigen::Index>(i)) = data.trajectories[k].states.col(from);
+      chosen.trajectories[k].states.col(static_cast<Eigen::Index>(i)) =
+          data.trajectories[k].states.col(from);
     }
   }
-  for (Trajectory& t : chosen.trajectories) t.states.conservativeResize(Eigen::NoChange, static_cast<Eigen::Index>(names.size()));
+  for (Trajectory& t : chosen.trajectories)
+    t.states.conservativeResize(Eigen::NoChange, static_cast<Eigen::Index>(names.size()));
   return chosen;
 }
 
@@ -101,9 +105,13 @@ int run_score(const Arguments& a) {
   const Scores s = score(forecast, truth, options);
   if (options.band == ScoredBand::sd && forecast.observed_upper.size() > 0) {
     // mean ± c (sd² + σ²)^½ is widest over mean ± c sd where it begins; c is about 2.
-    const Vector wide = (forecast.observed_upper - forecast.observed_lower).row(0), narrow = (forecast.upper - forecast.lower).row(0);
-    if (looks_noisy(columns(truth, forecast.variables), (wide.cwiseAbs2() - narrow.cwiseAbs2()).cwiseMax(0).cwiseSqrt() / 4))
-      warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: give --band observed", truth.source));
+    const Vector wide = (forecast.observed_upper - forecast.observed_lower).row(0),
+                 narrow = (forecast.upper - forecast.lower).row(0);
+    if (looks_noisy(columns(truth, forecast.variables),
+                    (wide.cwiseAbs2() - narrow.cwiseAbs2()).cwiseMax(0).cwiseSqrt() / 4))
+      warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: "
+                          "give --band observed",
+                          truth.source));
   }
   if (a.json())
     put_json(score_json(s));
@@ -116,20 +124,27 @@ int run_score(const Arguments& a) {
 
 Command score_command() {
   std::vector<Option> options = {
-      {"--band", "WHICH", "the band to judge; observed: that of an observation, where the\ntruth is a noisy one (forecast --observations)", "sd", 0, {"sd", "quantiles", "observed"}},
+      {"--band",
+       "WHICH",
+       "the band to judge; observed: that of an observation, where the\ntruth is a noisy one "
+       "(forecast --observations)",
+       "sd",
+       0,
+       {"sd", "quantiles", "observed"}},
       {"--threshold", "E", "of the valid prediction time, in sd of the truth", "0.4"},
       {"--lyapunov", "L", "largest exponent: gives that time in Lyapunov times", ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""},
       {"--trajectory", "ID", "which trajectory of the truth (default: the last)", ""}};
   for (Option& o : reading_options()) options.push_back(o);
-  return {"score",
-          "compare a forecast with what happened",
-          "Compares a forecast with the truth at the times both have: coverage and width of the band,\n"
-          "CRPS, errors of the mean, valid prediction time. The start is given and does not count.",
-          "odecast score forecast.csv test.csv --system SprottB",
-          {{"FORECAST", "file written by odecast forecast"}, {"TRUTH", "data as for fit"}},
-          with_common(std::move(options)),
-          run_score};
+  return {
+      "score",
+      "compare a forecast with what happened",
+      "Compares a forecast with the truth at the times both have: coverage and width of the band,\n"
+      "CRPS, errors of the mean, valid prediction time. The start is given and does not count.",
+      "odecast score forecast.csv test.csv --system SprottB",
+      {{"FORECAST", "file written by odecast forecast"}, {"TRUTH", "data as for fit"}},
+      with_common(std::move(options)),
+      run_score};
 }
 
 }  // namespace odecast::cli

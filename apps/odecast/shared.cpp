@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -19,7 +19,7 @@
 namespace odecast::cli {
 namespace {
 
-std::array<char, 1024> kept{};           // text of keeps_units(), where a signal handler may read it
+std::array<char, 1024> kept{};  // text of keeps_units(), where a signal handler may read it
 std::array<char, 4096> kept_settings{};  // the file that is there once the folder is claimed
 
 /// The bar. It is drawn at most ten times a second, first after a second, and wiped at the end.
@@ -37,8 +37,8 @@ class Bar {
     const int width = 30, full = static_cast<int>(fraction * width);
     const double elapsed = std::chrono::duration<double>(now - begin_).count();
     const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : 0;
-    print_error(fmt::format("\r\x1b[K{} [{:=<{}}{:<{}}] {:3.0f} %  {:.0f} s left", printable(what), "", full, "",
-                            width - full, 100 * fraction, left));
+    print_error(fmt::format("\r\x1b[K{} [{:=<{}}{:<{}}] {:3.0f} %  {:.0f} s left", printable(what),
+                            "", full, "", width - full, 100 * fraction, left));
   }
 
  private:
@@ -47,8 +47,8 @@ class Bar {
 };
 
 [[noreturn]] void output_failed() {
-  throw_file({"standard output", errno != 0 ? std::strerror(errno) : "a failure", "a place with room",
-              "Free space or write to another place."});
+  throw_file({"standard output", errno != 0 ? std::strerror(errno) : "a failure",
+              "a place with room", "Free space or write to another place."});
 }
 
 }  // namespace
@@ -70,15 +70,42 @@ Option threads_option() {
 
 std::vector<Option> reading_options() {
   return {{"--time", "NAME", "the time column (default: t or time)", ""},
-          {"--id", "NAME", "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
+          {"--id", "NAME",
+           "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
           {"--variables", "A,B,…", "the columns to use (default: all others)", ""},
-          {"--inputs", "A,B,…", "columns that drive the system, the time among them if it does\n(default: none)", ""},
-          {"--header", "WHAT", "whether the first line names the columns", "sniff", 0, {"sniff", "yes", "no"}},
-          {"--separator", "WHICH", "what stands between the columns", "sniff", 0, {"sniff", ",", ";", "tab", "|"}},
-          {"--decimal", "WHICH", "the decimal mark of the numbers", "sniff", 0, {"sniff", "point", "comma"}},
-          {"--missing", "RULE", "a missing cell: an error, or drop its row and split the\ntrajectory there", "error", 0, {"error", "drop"}},
+          {"--inputs", "A,B,…",
+           "columns that drive the system, the time among them if it does\n(default: none)", ""},
+          {"--header",
+           "WHAT",
+           "whether the first line names the columns",
+           "sniff",
+           0,
+           {"sniff", "yes", "no"}},
+          {"--separator",
+           "WHICH",
+           "what stands between the columns",
+           "sniff",
+           0,
+           {"sniff", ",", ";", "tab", "|"}},
+          {"--decimal",
+           "WHICH",
+           "the decimal mark of the numbers",
+           "sniff",
+           0,
+           {"sniff", "point", "comma"}},
+          {"--missing",
+           "RULE",
+           "a missing cell: an error, or drop its row and split the\ntrajectory there",
+           "error",
+           0,
+           {"error", "drop"}},
           {"--sort", "", "sort rows by time (default: time that goes back is an error)", ""},
-          {"--duplicates", "RULE", "several rows of one time: an error, or keep the first or\ntheir mean", "error", 0, {"error", "first", "mean"}},
+          {"--duplicates",
+           "RULE",
+           "several rows of one time: an error, or keep the first or\ntheir mean",
+           "error",
+           0,
+           {"error", "first", "mean"}},
           {"--sample-step", "H", "spacing of the rows of a .npy array that has no times", ""}};
 }
 
@@ -97,7 +124,9 @@ ReadOptions reading(const Arguments& a) {
   // forecast chooses no columns but the time.
   const std::string header = a.text("--header"), separator = a.text("--separator"),
                     decimal = a.text("--decimal"), duplicates = a.text("--duplicates");
-  o.header = header == "yes" ? HeaderRule::yes : header == "no" ? HeaderRule::no : HeaderRule::sniffed;
+  o.header = header == "yes"  ? HeaderRule::yes
+             : header == "no" ? HeaderRule::no
+                              : HeaderRule::sniffed;
   o.separator = separator == "sniff" ? '\0' : separator == "tab" ? '\t' : separator[0];
   o.decimal = decimal == "sniff" ? '\0' : decimal == "comma" ? ',' : '.';
   o.missing = a.text("--missing") == "drop"   ? MissingRule::drop
@@ -110,7 +139,8 @@ ReadOptions reading(const Arguments& a) {
   if (a.given("--sample-step")) {
     o.step = a.number("--sample-step");
     if (!(o.step > 0))
-      throw_usage({"option --sample-step", a.text("--sample-step"), "a number > 0", "It is the time between two rows."});
+      throw_usage({"option --sample-step", a.text("--sample-step"), "a number > 0",
+                   "It is the time between two rows."});
   }
   return o;
 }
@@ -118,11 +148,13 @@ ReadOptions reading(const Arguments& a) {
 void say_reading(const Arguments& a, const TableInfo& table) {
   const Dialect& d = table.dialect;
   if (table.format == "csv" && (d.separator != ',' || d.decimal != '.' || !d.header))
-    say(a, fmt::format("Read {}: {}{}.", table.source, in_words(d),
-                       d.header ? "" : fmt::format(", variables {}", fmt::join(table.variables, ", "))));
+    say(a, fmt::format(
+               "Read {}: {}{}.", table.source, in_words(d),
+               d.header ? "" : fmt::format(", variables {}", fmt::join(table.variables, ", "))));
   if (table.dropped > 0)
-    say(a, fmt::format("{} row{} with a missing cell left out; {} trajector{} remain.", table.dropped,
-                       table.dropped == 1 ? "" : "s", table.ids.size(), table.ids.size() == 1 ? "y" : "ies"));
+    say(a, fmt::format("{} row{} with a missing cell left out; {} trajector{} remain.",
+                       table.dropped, table.dropped == 1 ? "" : "s", table.ids.size(),
+                       table.ids.size() == 1 ? "y" : "ies"));
 }
 
 Observer progress(const Arguments& a) {
@@ -149,8 +181,8 @@ void check_two_outputs(const std::string& option, const std::string& output,
     return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
   };
   if (place(output) == place(other))
-    throw_usage({"option " + other_option, "the file of " + option + ", '" + output + "'", "another file",
-                 "Choose two names."});
+    throw_usage({"option " + other_option, "the file of " + option + ", '" + output + "'",
+                 "another file", "Choose two names."});
 }
 
 void needs(const Arguments& a, std::initializer_list<const char*> options, bool condition,
@@ -162,7 +194,10 @@ void needs(const Arguments& a, std::initializer_list<const char*> options, bool 
 }
 
 Option report_option() {
-  return {"--report", "FILE", "also write a page about the result: one HTML file that opens\nanywhere and loads nothing", ""};
+  return {
+      "--report", "FILE",
+      "also write a page about the result: one HTML file that opens\nanywhere and loads nothing",
+      ""};
 }
 
 Origin origin(const Arguments& a) {
@@ -176,7 +211,8 @@ Origin origin(const Arguments& a) {
   }
   made.versions = {{"odecast", ODECAST_VERSION},
                    {"Compiler", __VERSION__},
-                   {"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)}};
+                   {"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION,
+                                         EIGEN_MINOR_VERSION)}};
   if (const std::string version = page_library_version(); !version.empty())
     made.versions.emplace_back("uPlot", version);
   return made;
@@ -196,12 +232,14 @@ void warn(const Arguments& a, const std::string& text) {
 
 void warn_of(const Arguments& a, const Model& model) {
   const std::string& status = model.training.status;
-  const char* why = status == "misfit"            ? "its equations, or its noise, do not explain the data that they were learnt from"
-                    : status == "noise_too_small" ? "its noise was given smaller than the residuals are"
-                    : status == "underdetermined" ? "it has too many unknowns for its data"
-                    : status == "stopped"         ? "its fit was stopped before its end"
-                    : status == "not_converged"   ? "its fit did not converge"
-                                                  : nullptr;
+  const char* why =
+      status == "misfit"
+          ? "its equations, or its noise, do not explain the data that they were learnt from"
+      : status == "noise_too_small" ? "its noise was given smaller than the residuals are"
+      : status == "underdetermined" ? "it has too many unknowns for its data"
+      : status == "stopped"         ? "its fit was stopped before its end"
+      : status == "not_converged"   ? "its fit did not converge"
+                                    : nullptr;
   if (why) warn(a, fmt::format("of this model fit said: do not trust it; {}", why));
 }
 

@@ -21,8 +21,7 @@ std::vector<Parameter> parameters(const Arguments& a) {
   std::vector<Parameter> result;
   for (const auto& word : a.words("--set")) {
     const auto equals = word.find('=');
-    const auto value =
-        equals == word.npos ? std::nullopt : parse_number(word.substr(equals + 1));
+    const auto value = equals == word.npos ? std::nullopt : parse_number(word.substr(equals + 1));
     if (!value)
       throw_usage({"option --set", shown(word), "NAME=NUMBER", "For example --set rho=24."});
     result.push_back({word.substr(0, equals), *value});
@@ -31,7 +30,8 @@ std::vector<Parameter> parameters(const Arguments& a) {
 }
 
 /// A map from its start, certified by a second orbit that starts one unit in the last place away.
-CertifiedSolution iterate_certified(const System& system, const Vector& start, const std::vector<double>& times) {
+CertifiedSolution iterate_certified(const System& system, const Vector& start,
+                                    const std::vector<double>& times) {
   SolverOptions options;
   options.method = Method::iterate;
   options.fixed_step = system.step;
@@ -39,12 +39,14 @@ CertifiedSolution iterate_certified(const System& system, const Vector& start, c
   Vector beside = start;
   for (double& x : beside) x = std::nextafter(x, 1e300);
   CertifiedSolution result{solve(system.field, 0, start, times, options), 0};
-  result.certified_until = agreed_until(result.solution, solve(system.field, 0, beside, times, options), 0, times);
+  result.certified_until =
+      agreed_until(result.solution, solve(system.field, 0, beside, times, options), 0, times);
   return result;
 }
 
 System system_of(const Arguments& a) {
-  return find_system(a.positional(0), a.given("--size") ? static_cast<int>(a.whole("--size", 4, 10000)) : 0,
+  return find_system(a.positional(0),
+                     a.given("--size") ? static_cast<int>(a.whole("--size", 4, 10000)) : 0,
                      parameters(a));
 }
 
@@ -69,7 +71,8 @@ Simulation simulate(const Arguments& a, const Observer& observer) {
   if (system.map) {
     const double iterations = step / system.step;
     if (std::abs(iterations - std::round(iterations)) > 1e-9 * iterations || iterations < 0.5)
-      throw_usage({"option --step", fmt::format("{}", step), "a whole number: " + system.name + " is a map",
+      throw_usage({"option --step", fmt::format("{}", step),
+                   "a whole number: " + system.name + " is a map",
                    "Leave it out for a row per iteration."});
     truth = iterate_certified(system, start, times);
   } else {
@@ -94,22 +97,26 @@ Simulation simulate(const Arguments& a, const Observer& observer) {
   if (system.drive) {
     data.inputs = system.inputs;
     Matrix& inputs = data.trajectories[0].inputs;
-    inputs.resize(static_cast<Eigen::Index>(times.size()), static_cast<Eigen::Index>(system.inputs.size()));
-    for (std::size_t i = 0; i < times.size(); ++i) system.drive(times[i], inputs.row(static_cast<Eigen::Index>(i)).data());
+    inputs.resize(static_cast<Eigen::Index>(times.size()),
+                  static_cast<Eigen::Index>(system.inputs.size()));
+    for (std::size_t i = 0; i < times.size(); ++i)
+      system.drive(times[i], inputs.row(static_cast<Eigen::Index>(i)).data());
   }
   if (truth.certified_until < times.back()) data.certified_until = truth.certified_until;
   result.noise = Vector::Zero(data.dimension());
   if (noise > 0) {
-    result.noise = noise_level(data, noise, a.text("--noise-of") == "rms" ? NoiseOf::rms : NoiseOf::sd);
+    result.noise =
+        noise_level(data, noise, a.text("--noise-of") == "rms" ? NoiseOf::rms : NoiseOf::sd);
     add_noise(data, result.noise, a.seed());
   }
   return result;
 }
 
 std::string simulate_complaint(const Arguments& a, const Simulation& simulation) {
-  return fmt::format("{} from this start {} at t = {:.6g}: nothing was written. Choose another "
-                     "--init or an earlier --until.",
-                     system_of(a).name, status_name(simulation.status), simulation.reached);
+  return fmt::format(
+      "{} from this start {} at t = {:.6g}: nothing was written. Choose another "
+      "--init or an earlier --until.",
+      system_of(a).name, status_name(simulation.status), simulation.reached);
 }
 
 namespace {
@@ -134,14 +141,13 @@ int run_simulate(const Arguments& a) {
 
   if (a.json()) {
     const System system = system_of(a);
-    Json j = {
-        {"system", system.name},
-        {"variables", system.variables},
-        {"rows", data.rows()},
-        {"until", data.trajectories[0].times.back()},
-        {"certified_until", made.certified_until},
-        {"noise_sd", std::vector<double>(made.noise.begin(), made.noise.end())},
-        {"lyapunov", system.lyapunov ? Json(*system.lyapunov) : nullptr}};
+    Json j = {{"system", system.name},
+              {"variables", system.variables},
+              {"rows", data.rows()},
+              {"until", data.trajectories[0].times.back()},
+              {"certified_until", made.certified_until},
+              {"noise_sd", std::vector<double>(made.noise.begin(), made.noise.end())},
+              {"lyapunov", system.lyapunov ? Json(*system.lyapunov) : nullptr}};
     if (!output.empty()) j["output"] = output;
     put_json(j);
   } else if (!output.empty()) {
@@ -171,7 +177,11 @@ Command simulate_command() {
           {"--until", "T", "end time (default: 5000 steps; 1000 iterations of a map)", ""},
           {"--step", "H", "spacing of the rows (default: the catalogue's)", ""},
           {"--noise", "F", "add Gaussian noise of sd F × …", "0"},
-          {"--noise-of", "WHAT", "… each variable's sd, or the rms over all variables", "sd", 0,
+          {"--noise-of",
+           "WHAT",
+           "… each variable's sd, or the rms over all variables",
+           "sd",
+           0,
            {"sd", "rms"}},
           {"--set", "P=V,…", "parameters of the system", ""},
           {"--size", "N", "number of variables (Lorenz96)", ""},

@@ -15,15 +15,17 @@ int run_split(const Arguments& a) {
   check_output(train, inputs);
   check_output(test, inputs);
   TableInfo table;
-  const Split parts = split_last(read_observations(inputs, reading(a), &table), a.number("--holdout"));
-  write_files({{train, format_observations(train, parts.train)}, {test, format_observations(test, parts.test)}});
+  const Split parts =
+      split_last(read_observations(inputs, reading(a), &table), a.number("--holdout"));
+  write_files({{train, format_observations(train, parts.train)},
+               {test, format_observations(test, parts.test)}});
   say_reading(a, table);
   if (a.json())
     put_json(Json{{"train", {{"file", train}, {"rows", parts.train.rows()}}},
-                            {"test", {{"file", test}, {"rows", parts.test.rows()}}}});
+                  {"test", {{"file", test}, {"rows", parts.test.rows()}}}});
   else
-    say(a, fmt::format("{} rows to {}, {} rows to {}", parts.train.rows(), train,
-                       parts.test.rows(), test));
+    say(a, fmt::format("{} rows to {}, {} rows to {}", parts.train.rows(), train, parts.test.rows(),
+                       test));
   return kDone;
 }
 

@@ -34,14 +34,13 @@ std::string details(const System& s) {
   for (const auto& e : s.input_equations) text += "  " + e + "\n";
   if (!s.parameters.empty()) {
     text += "\nparameters ";
-    for (const Parameter& p : s.parameters) text += fmt::format(" {} = {}", p.name, format_number(p.value));
+    for (const Parameter& p : s.parameters)
+      text += fmt::format(" {} = {}", p.name, format_number(p.value));
   }
   const std::vector<double> start(s.start.begin(), s.start.end());
-  if (start.size() <= 8)
-    text += fmt::format("\nstart       {}", fmt::join(start, ", "));
+  if (start.size() <= 8) text += fmt::format("\nstart       {}", fmt::join(start, ", "));
   text += fmt::format("\nstep        {}", s.step);
-  if (s.lyapunov)
-    text += fmt::format("\nexponent    {} ({})", *s.lyapunov, s.lyapunov_source);
+  if (s.lyapunov) text += fmt::format("\nexponent    {} ({})", *s.lyapunov, s.lyapunov_source);
   return text + fmt::format("\nsource      {}", s.source);
 }
 
@@ -59,7 +58,7 @@ int run(const Arguments& a) {
       list.push_back(to_json(s));
     else
       put("{:<20} {:>9}  {:>8}  {}\n", s.name, s.variables.size(),
-                 s.lyapunov ? fmt::format("{:g}", *s.lyapunov) : "", s.title);
+          s.lyapunov ? fmt::format("{:g}", *s.lyapunov) : "", s.title);
   }
   if (a.json()) put_json(Json{{"systems", list}});
   return kDone;
@@ -68,14 +67,15 @@ int run(const Arguments& a) {
 }  // namespace
 
 Command systems_command() {
-  return {"systems",
-          "list the known systems",
-          "Lists the catalogue, or tells all about one system: equations, parameters, start, step,\n"
-          "largest Lyapunov exponent and sources.",
-          "odecast systems SprottB",
-          {{"NAME", "a system, in any case", false}},
-          with_common({}),
-          run};
+  return {
+      "systems",
+      "list the known systems",
+      "Lists the catalogue, or tells all about one system: equations, parameters, start, step,\n"
+      "largest Lyapunov exponent and sources.",
+      "odecast systems SprottB",
+      {{"NAME", "a system, in any case", false}},
+      with_common({}),
+      run};
 }
 
 }  // namespace odecast::cli

@@ -14,8 +14,8 @@ struct FreeAligned {
 };
 using AlignedDoubles = std::unique_ptr<double[], FreeAligned>;
 
-/// From two megabytes on, in large pages where the system has them: the first touch of 4 MB in small
-/// pages costs as much as 300 trajectories.
+/// From two megabytes on, in large pages where the system has them: the first touch of 4 MB in
+/// small pages costs as much as 300 trajectories.
 inline AlignedDoubles aligned_doubles(std::size_t count) {
   constexpr std::size_t large = std::size_t{1} << 21;
   const std::size_t bytes = count * sizeof(double), unit = bytes < large ? 64 : large;

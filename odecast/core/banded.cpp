@@ -23,7 +23,8 @@ bool BandedCholesky::factor() {
   return true;
 }
 
-void BandedCholesky::solve_lower(Eigen::Ref<Matrix> b, Eigen::Index from, Eigen::Index begin) const {
+void BandedCholesky::solve_lower(Eigen::Ref<Matrix> b, Eigen::Index from,
+                                 Eigen::Index begin) const {
   assert(from <= std::max<Eigen::Index>(0, begin - reach_) && from + b.rows() <= size());
   for (Eigen::Index i = begin; i < from + b.rows(); ++i) {
     for (Eigen::Index k = std::max<Eigen::Index>(0, i - reach_); k < i; ++k)
@@ -43,7 +44,9 @@ void BandedCholesky::solve(Eigen::Ref<Matrix> b) const {
 
 BandedCholesky BandedCholesky::inverse_band() const {
   BandedCholesky z(size(), reach_);
-  const auto entry = [&](Eigen::Index i, Eigen::Index j) { return i >= j ? z.at(i, j) : z.at(j, i); };
+  const auto entry = [&](Eigen::Index i, Eigen::Index j) {
+    return i >= j ? z.at(i, j) : z.at(j, i);
+  };
   for (Eigen::Index j = size() - 1; j >= 0; --j) {
     const Eigen::Index last = std::min(size() - 1, j + reach_);
     for (Eigen::Index i = last; i >= j; --i) {

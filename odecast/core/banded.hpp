@@ -4,9 +4,9 @@
 
 namespace odecast {
 
-/// A symmetric positive definite matrix whose entries vanish more than `reach` places from the diagonal, and its
-/// Cholesky factor A = L Lᵀ, which has the same shape: O(size · reach²) work, O(size · reach) memory
-/// (Golub & Van Loan, Matrix Computations, 4th ed., §4.3.5).
+/// A symmetric positive definite matrix whose entries vanish more than `reach` places from the
+/// diagonal, and its Cholesky factor A = L Lᵀ, which has the same shape: O(size · reach²) work,
+/// O(size · reach) memory (Golub & Van Loan, Matrix Computations, 4th ed., §4.3.5).
 class BandedCholesky {
  public:
   BandedCholesky(Eigen::Index size, Eigen::Index reach)
@@ -24,12 +24,13 @@ class BandedCholesky {
   [[nodiscard]] bool factor();
   /// B → L⁻¹ B, with as many rows as A.
   void solve_lower(Eigen::Ref<Matrix> b) const { solve_lower(b, 0, 0); }
-  /// The same for some of the rows: b has those of B from `from` on, of which those before `begin` are done already, `reach` of them or all.
+  /// The same for some of the rows: b has those of B from `from` on, of which those before `begin`
+  /// are done already, `reach` of them or all.
   void solve_lower(Eigen::Ref<Matrix> b, Eigen::Index from, Eigen::Index begin) const;
   /// B → A⁻¹ B.
   void solve(Eigen::Ref<Matrix> b) const;
-  /// The entries of A⁻¹ within `reach` of the diagonal, stored as A was, without the others (Takahashi, Fagan & Chin,
-  /// 1973): from the last row upwards, with Z = A⁻¹ and j <= i,
+  /// The entries of A⁻¹ within `reach` of the diagonal, stored as A was, without the others
+  /// (Takahashi, Fagan & Chin, 1973): from the last row upwards, with Z = A⁻¹ and j <= i,
   ///   Z_ij = [i = j] / L_jj² - Σ_{j < k <= j + reach} Z_ik L_kj / L_jj.
   BandedCholesky inverse_band() const;
 

@@ -5,8 +5,9 @@
 
 namespace odecast {
 
-/// How much a computation may cost before it ends with what it has: an amount of work that it counts itself, the same on
-/// every machine, or seconds on the clock. Loops ask over(); nothing is thrown.
+/// How much a computation may cost before it ends with what it has: an amount of work that it
+/// counts itself, the same on every machine, or seconds on the clock. Loops ask over(); nothing is
+/// thrown.
 class Budget {
  public:
   /// Without a bound.
@@ -20,7 +21,8 @@ class Budget {
   static Budget of_seconds(double seconds) {
     Budget b;
     if (!(seconds < 1e9)) return b;  // longer than any program runs, and than clocks count
-    b.end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    b.end_ = Clock::now() +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     b.timed_ = true;
     return b;
   }

@@ -13,7 +13,8 @@ std::string base64(std::string_view bytes);
 /// SHA-256 (FIPS 180-4).
 std::array<std::uint8_t, 32> sha256(std::string_view bytes);
 
-/// 64-bit FNV-1a (Fowler, Noll, Vo): notices change, keeps no secret. `hash` is that of the bytes before these.
+/// 64-bit FNV-1a (Fowler, Noll, Vo): notices change, keeps no secret. `hash` is that of the bytes
+/// before these.
 std::uint64_t fnv1a(std::string_view bytes, std::uint64_t hash = 0xcbf29ce484222325);
 
 /// Sixteen digits.

@@ -6,11 +6,13 @@ namespace odecast {
 
 namespace {
 
-/// One line, or with a text to show or a choice of remedies: that line and indented ones below it. What it is made of may come from
-/// anywhere, such as a header of half a million names; a path is shown whole.
+/// One line, or with a text to show or a choice of remedies: that line and indented ones below it.
+/// What it is made of may come from anywhere, such as a header of half a million names; a path is
+/// shown whole.
 std::string message(const Complaint& c) {
   const auto part = [](const std::string& text) { return printable(text, 500); };
-  std::string text = printable(c.where, 5000) + ": found " + part(c.found) + ", expected " + part(c.expected) + ".";
+  std::string text = printable(c.where, 5000) + ": found " + part(c.found) + ", expected " +
+                     part(c.expected) + ".";
   if (c.line.empty() && c.others.empty()) return text + " " + part(c.remedy);
   if (!c.line.empty()) text += "\n  " + part(c.line);
   if (c.others.empty()) return text + "\n  " + part(c.remedy);
@@ -28,12 +30,13 @@ void throw_usage(const Complaint& complaint) { throw Error(ErrorKind::usage, com
 void throw_data(const Complaint& complaint) { throw Error(ErrorKind::data, complaint); }
 void throw_file(const Complaint& complaint) { throw Error(ErrorKind::file, complaint); }
 
-void require_option(bool good, const std::string& option, const std::string& found, const std::string& expected,
-                    const std::string& remedy) {
+void require_option(bool good, const std::string& option, const std::string& found,
+                    const std::string& expected, const std::string& remedy) {
   if (!good) throw_usage({option, found, expected, remedy});
 }
 
-void require_finite(bool finite, const std::string& where, const std::string& found, const std::string& remedy) {
+void require_finite(bool finite, const std::string& where, const std::string& found,
+                    const std::string& remedy) {
   if (!finite) throw_data({where, found, "finite numbers", remedy});
 }
 

@@ -15,15 +15,16 @@ enum class ErrorKind {
 
 /// The four facts every error carries.
 struct Complaint {
-  std::string where;     ///< file, line, column, option
-  std::string found;     ///< what is there
-  std::string expected;  ///< what should be there
-  std::string remedy;    ///< what to do; a full sentence
+  std::string where;                     ///< file, line, column, option
+  std::string found;                     ///< what is there
+  std::string expected;                  ///< what should be there
+  std::string remedy;                    ///< what to do; a full sentence
   std::string line = {};                 ///< the text it is about, shown below
   std::vector<std::string> others = {};  ///< further remedies; they are numbered then
 };
 
-/// Bad input from outside. Bugs of our own are assertions; expected numerical outcomes are statuses.
+/// Bad input from outside. Bugs of our own are assertions; expected numerical outcomes are
+/// statuses.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const Complaint& complaint);
@@ -38,11 +39,12 @@ class Error : public std::runtime_error {
 [[noreturn]] void throw_file(const Complaint& complaint);
 
 /// Usage error unless the option's value is good.
-void require_option(bool good, const std::string& option, const std::string& found, const std::string& expected,
-                    const std::string& remedy);
+void require_option(bool good, const std::string& option, const std::string& found,
+                    const std::string& expected, const std::string& remedy);
 
 /// Data error unless what was computed from good input is finite; `found` says what overflowed.
-void require_finite(bool finite, const std::string& where, const std::string& found, const std::string& remedy);
+void require_finite(bool finite, const std::string& where, const std::string& found,
+                    const std::string& remedy);
 
 /// Thrown by an Observer to stop the work; `signal` is the number the program exits with, less 128.
 class Interrupted : public std::runtime_error {

@@ -64,7 +64,8 @@ std::filesystem::path target_of(std::filesystem::path path) {
   return path;
 }
 
-/// Temporaries that exist, for remove_temporaries(), which may not touch memory that anybody allocates.
+/// Temporaries that exist, for remove_temporaries(), which may not touch memory that anybody
+/// allocates.
 class Registry {
  public:
   struct Place {
@@ -72,7 +73,8 @@ class Registry {
     std::array<char, 4096> path = {};
   };
 
-  /// Around making a temporary and add(): none appears once unlink_all() has begun, and no signal comes between.
+  /// Around making a temporary and add(): none appears once unlink_all() has begun, and no signal
+  /// comes between.
   class Making {
    public:
     explicit Making(Registry& registry) : registry_(registry) {
@@ -99,7 +101,8 @@ class Registry {
 
   /// Where it is kept; null where it is too long a path.
   Place* add(std::string_view path) {
-    for (std::size_t i = 0;; i = (i + 1) % places_.size()) {  // others give theirs back: they write a file
+    for (std::size_t i = 0;;
+         i = (i + 1) % places_.size()) {  // others give theirs back: they write a file
       Place& place = places_[i];
       if (path.size() >= place.path.size()) return nullptr;
       bool free = false;
@@ -164,8 +167,8 @@ std::string read_file(const std::filesystem::path& path, std::size_t most) {
   FileReader file(path);
   std::string bytes;
   const auto refuse = [&] {
-    throw_data({quoted(path), "more than " + std::to_string(most >> 20) + " MiB", "a model or a record, which is shorter",
-                "Check that this is the file you mean."});
+    throw_data({quoted(path), "more than " + std::to_string(most >> 20) + " MiB",
+                "a model or a record, which is shorter", "Check that this is the file you mean."});
   };
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -194,8 +197,8 @@ void check_writable(const std::filesystem::path& path) {
   const auto directory = directory_of(target_of(path));
   if (!std::filesystem::is_directory(directory, error))
     complain("no directory " + quoted(directory), "an existing directory");
-  // Asking by doing: permission bits do not tell of read-only or full file systems. Without a name where that is
-  // possible, so that nothing is left behind whatever happens.
+  // Asking by doing: permission bits do not tell of read-only or full file systems. Without a name
+  // where that is possible, so that nothing is left behind whatever happens.
   int probe = -1;
   do {
     throw_if_stopped();
@@ -282,9 +285,11 @@ void AtomicFile::settle() {
   const int error = errno;
   if (directory >= 0) ::close(directory);
   if (!good)
-    throw_file({"output " + quoted(path_), std::string(std::strerror(error)) + " on flushing its directory",
-                "a disk that keeps what it is given",
-                "The file is there and whole, but may not outlive a power failure: check the disk."});
+    throw_file(
+        {"output " + quoted(path_),
+         std::string(std::strerror(error)) + " on flushing its directory",
+         "a disk that keeps what it is given",
+         "The file is there and whole, but may not outlive a power failure: check the disk."});
 }
 
 void AtomicFile::fail(const char* action) const {
@@ -293,7 +298,9 @@ void AtomicFile::fail(const char* action) const {
               "Free space or choose another place with -o; an older file there is untouched."});
 }
 
-void write_file(const std::filesystem::path& path, std::string_view bytes) { write_files({{path, bytes}}); }
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  write_files({{path, bytes}});
+}
 
 void write_files(const std::vector<FileText>& files) {
   std::list<AtomicFile> open;

@@ -25,9 +25,10 @@ class FileReader {
 
 /// Texts are read whole: no model or record of ours is longer.
 inline constexpr std::size_t kMostText = std::size_t{256} << 20;
-/// The whole text of a file; "-" is standard input. Reading ends after the first MiB with a zero byte, which is in no text: whoever parses
-/// it refuses it all the same, and a device or an empty disk image does not fill the memory. Throws Error (file), and Error (data) for more
-/// bytes than `most`.
+/// The whole text of a file; "-" is standard input. Reading ends after the first MiB with a zero
+/// byte, which is in no text: whoever parses it refuses it all the same, and a device or an empty
+/// disk image does not fill the memory. Throws Error (file), and Error (data) for more bytes than
+/// `most`.
 std::string read_file(const std::filesystem::path& path, std::size_t most = kMostText);
 
 /// Throws Error (file) unless a file can be created in the directory of `path`. Called before long
@@ -39,8 +40,8 @@ bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// A file that appears whole or not at all: written to a temporary beside the target, flushed to
 /// the disk, then renamed over it. Without commit() (an exception, an interruption) the temporary
-/// is removed and the old file stays. Links are followed, also to what is not there yet; pipes and devices are written
-/// to directly.
+/// is removed and the old file stays. Links are followed, also to what is not there yet; pipes and
+/// devices are written to directly.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -73,14 +74,16 @@ struct FileText {
   std::filesystem::path path;
   std::string_view bytes;
 };
-/// All of them: where one cannot be written, none is replaced. Only a rename that fails after another leaves new and old side by side.
+/// All of them: where one cannot be written, none is replaced. Only a rename that fails after
+/// another leaves new and old side by side.
 void write_files(const std::vector<FileText>& files);
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 /// By this process so far.
 int files_written() noexcept;
 
-/// For a program that ends at once, from a signal handler: the temporaries that exist now go. Async-signal-safe.
+/// For a program that ends at once, from a signal handler: the temporaries that exist now go.
+/// Async-signal-safe.
 void remove_temporaries() noexcept;
 
 }  // namespace odecast

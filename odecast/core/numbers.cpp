@@ -48,7 +48,8 @@ std::optional<double> parse_number(std::string_view text) {
 
 long checked_size(double value, long most, const std::string& what, const std::string& remedy) {
   if (!(std::abs(value) <= static_cast<double>(most)))
-    throw_usage({what, format_number(value), "at most " + format_number(static_cast<double>(most)), remedy});
+    throw_usage({what, format_number(value), "at most " + format_number(static_cast<double>(most)),
+                 remedy});
   return std::lround(value);
 }
 

@@ -15,8 +15,9 @@ void append_number(std::string& text, double value);
 /// question. No locale. A magnitude outside the doubles reads as infinity or zero.
 std::optional<double> parse_number(std::string_view text);
 
-/// The nearest whole number, for a size that follows from what a user gave. Throws Error (usage), "`what`: found …, expected at
-/// most `most`", beyond that and for what is no number: a conversion that does not fit is undefined.
+/// The nearest whole number, for a size that follows from what a user gave. Throws Error (usage),
+/// "`what`: found …, expected at most `most`", beyond that and for what is no number: a conversion
+/// that does not fit is undefined.
 long checked_size(double value, long most, const std::string& what, const std::string& remedy);
 
 }  // namespace odecast

@@ -7,8 +7,8 @@
 //
 // A Pack always has eight lanes, on SSE2 as four native vectors, on AVX2 as two, on AVX-512 as one.
 // Sums over lanes therefore have the same order everywhere. Compilers may not contract a b + c on
-// their own (-ffp-contract=off), as each would choose other places; where a kernel says fused(), the
-// product is rounded once on every instruction set. So all of them give the same bits.
+// their own (-ffp-contract=off), as each would choose other places; where a kernel says fused(),
+// the product is rounded once on every instruction set. So all of them give the same bits.
 //
 // The functions below exist for `double` too, as a pack of one lane with `bool` for its mask: an
 // algorithm written with them serves a single trajectory and eight.
@@ -66,11 +66,11 @@ ODECAST_PACK_OPERATOR(/)
 ODECAST_INLINE Pack fused(const Pack& a, const Pack& b, Pack c) {
   ODECAST_EACH_PART {
 #if defined(__AVX512F__)
-    c.v[part] = (NativeDouble)_mm512_fmadd_pd((__m512d)a.v[part], (__m512d)b.v[part],
-                                              (__m512d)c.v[part]);
+    c.v[part] =
+        (NativeDouble)_mm512_fmadd_pd((__m512d)a.v[part], (__m512d)b.v[part], (__m512d)c.v[part]);
 #elif defined(__FMA__)
-    c.v[part] = (NativeDouble)_mm256_fmadd_pd((__m256d)a.v[part], (__m256d)b.v[part],
-                                              (__m256d)c.v[part]);
+    c.v[part] =
+        (NativeDouble)_mm256_fmadd_pd((__m256d)a.v[part], (__m256d)b.v[part], (__m256d)c.v[part]);
 #else
     for (int i = 0; i < kNativeLanes; ++i)
       c.v[part][i] = __builtin_fma(a.v[part][i], b.v[part][i], c.v[part][i]);
@@ -79,11 +79,11 @@ ODECAST_INLINE Pack fused(const Pack& a, const Pack& b, Pack c) {
   return c;
 }
 
-#define ODECAST_PACK_COMPARISON(op)                              \
+#define ODECAST_PACK_COMPARISON(op)                               \
   ODECAST_INLINE Mask operator op(const Pack& a, const Pack& b) { \
-    Mask m;                                                      \
-    ODECAST_EACH_PART m.v[part] = a.v[part] op b.v[part];        \
-    return m;                                                    \
+    Mask m;                                                       \
+    ODECAST_EACH_PART m.v[part] = a.v[part] op b.v[part];         \
+    return m;                                                     \
   }
 ODECAST_PACK_COMPARISON(<)
 ODECAST_PACK_COMPARISON(<=)
@@ -118,8 +118,8 @@ ODECAST_INLINE double absolute(double a) { return __builtin_fabs(a); }
 
 /// Correctly rounded, as everything here.
 ODECAST_INLINE Pack square_root(Pack a) {
-  ODECAST_EACH_PART for (int i = 0; i < kNativeLanes; ++i)
-    a.v[part][i] = __builtin_sqrt(a.v[part][i]);
+  ODECAST_EACH_PART for (int i = 0; i < kNativeLanes; ++i) a.v[part][i] =
+      __builtin_sqrt(a.v[part][i]);
   return a;
 }
 ODECAST_INLINE double square_root(double a) { return __builtin_sqrt(a); }
@@ -144,13 +144,9 @@ ODECAST_INLINE Pack spacing(const Pack& t) {
   }
   return r;
 }
-ODECAST_INLINE double spacing(double t) {
-  return __builtin_nextafter(t, __builtin_inf()) - t;
-}
+ODECAST_INLINE double spacing(double t) { return __builtin_nextafter(t, __builtin_inf()) - t; }
 
-ODECAST_INLINE double lane(const Pack& a, int i) {
-  return a.v[i / kNativeLanes][i % kNativeLanes];
-}
+ODECAST_INLINE double lane(const Pack& a, int i) { return a.v[i / kNativeLanes][i % kNativeLanes]; }
 ODECAST_INLINE double lane(double a, int) { return a; }
 ODECAST_INLINE void set_lane(Pack& a, int i, double x) {
   a.v[i / kNativeLanes][i % kNativeLanes] = x;

@@ -12,9 +12,7 @@
 
 namespace odecast {
 
-int default_threads() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int default_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 namespace {
 
@@ -26,7 +24,9 @@ thread_local const std::function<void()>* current_pulse = nullptr;
 /// Puts the pulse of an outer loop back.
 class PulseScope {
  public:
-  PulseScope(const std::function<void()>& now, const std::function<void()>* outer) : outer_(outer) { current_pulse = &now; }
+  PulseScope(const std::function<void()>& now, const std::function<void()>* outer) : outer_(outer) {
+    current_pulse = &now;
+  }
   ~PulseScope() { current_pulse = outer_; }
 
  private:
@@ -54,7 +54,8 @@ void parallel_for(int threads, std::size_t count, const std::function<void(std::
     failed = true;
   };
   const auto work = [&](bool calling_thread) {
-    const std::function<void()>* const outer = current_pulse;  // of the loop whose item this loop is part of
+    const std::function<void()>* const outer =
+        current_pulse;  // of the loop whose item this loop is part of
     const std::function<void()> on_pulse = [&, calling_thread, outer] {
       if (failed.load(std::memory_order_relaxed)) throw Stopped();
       if (calling_thread) between(std::min(count, next.load(std::memory_order_relaxed)));
@@ -72,7 +73,9 @@ void parallel_for(int threads, std::size_t count, const std::function<void(std::
       while (calling_thread) {
         {
           std::unique_lock lock(mutex);
-          if (one_left.wait_for(lock, std::chrono::milliseconds(50), [&] { return others_at_work == 0; })) break;
+          if (one_left.wait_for(lock, std::chrono::milliseconds(50),
+                                [&] { return others_at_work == 0; }))
+            break;
         }
         on_pulse();
       }
@@ -97,7 +100,8 @@ void parallel_for(int threads, std::size_t count, const std::function<void(std::
             --others_at_work;
             one_left.notify_one();
           });
-        } catch (const std::system_error&) {  // the system gives no more threads: fewer do the same work
+        } catch (
+            const std::system_error&) {  // the system gives no more threads: fewer do the same work
           const std::lock_guard lock(mutex);
           --others_at_work;
           break;

@@ -2,8 +2,9 @@
 
 namespace odecast {
 
-/// Asks whatever works or waits to stop, on behalf of a signal. For a signal handler: async-signal-safe. Handlers are
-/// to be installed without SA_RESTART, so that a system call that blocks comes back and looks.
+/// Asks whatever works or waits to stop, on behalf of a signal. For a signal handler:
+/// async-signal-safe. Handlers are to be installed without SA_RESTART, so that a system call that
+/// blocks comes back and looks.
 void request_stop(int signal) noexcept;
 
 /// The signal of request_stop(), or 0.

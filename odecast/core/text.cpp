@@ -37,8 +37,8 @@ std::string_view trimmed(std::string_view s) {
 namespace {
 
 bool acts(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || (c >= 0x202a && c <= 0x202e) ||
-         (c >= 0x2066 && c <= 0x2069);
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
+         (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 std::string cleaned(std::string_view text, std::size_t longest, bool lines) {
@@ -57,13 +57,18 @@ std::string cleaned(std::string_view text, std::size_t longest, bool lines) {
 
 }  // namespace
 
-std::string printable(std::string_view text, std::size_t longest) { return cleaned(text, longest, false); }
-std::string printable_lines(std::string_view text) { return cleaned(text, std::string_view::npos, true); }
+std::string printable(std::string_view text, std::size_t longest) {
+  return cleaned(text, longest, false);
+}
+std::string printable_lines(std::string_view text) {
+  return cleaned(text, std::string_view::npos, true);
+}
 std::string shown(std::string_view text) { return "'" + printable(text, 60) + "'"; }
 
 std::string csv_cell(std::string_view text) {
   // A byte order mark at the very beginning of a file would be dropped.
-  if (text.find_first_of(",;\t|\"#") == text.npos && trimmed(text) == text && !text.starts_with("\xef\xbb\xbf"))
+  if (text.find_first_of(",;\t|\"#") == text.npos && trimmed(text) == text &&
+      !text.starts_with("\xef\xbb\xbf"))
     return std::string(text);
   std::string cell = "\"";
   for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);

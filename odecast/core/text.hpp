@@ -16,8 +16,9 @@ bool is_utf8(std::string_view text);
 
 std::string_view trimmed(std::string_view text);  ///< without blanks and tabs at its ends
 
-/// Text of others for a terminal, at most so many characters and then "…": what a terminal would obey (control characters, those that
-/// turn the direction of writing, ends of lines) and bytes that are no UTF-8 become '?'.
+/// Text of others for a terminal, at most so many characters and then "…": what a terminal would
+/// obey (control characters, those that turn the direction of writing, ends of lines) and bytes
+/// that are no UTF-8 become '?'.
 std::string printable(std::string_view text, std::size_t longest = std::string_view::npos);
 /// The same for text of ours in which others' stands: its lines stay.
 std::string printable_lines(std::string_view text);
@@ -27,7 +28,8 @@ std::string shown(std::string_view text);
 /// A name or an id as a cell of CSV: quoted where it would be read as something else otherwise.
 std::string csv_cell(std::string_view text);
 
-/// What is wrong with the name of a column, for an error; null where every file of ours holds it and gives it back.
+/// What is wrong with the name of a column, for an error; null where every file of ours holds it
+/// and gives it back.
 const char* name_fault(std::string_view name);
 
 }  // namespace odecast

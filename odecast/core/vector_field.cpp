@@ -10,7 +10,7 @@ VectorField::VectorField(PolynomialField field)
   // The terms are added from the first to the last, as the lane code does: the same bits.
   const auto size = static_cast<std::size_t>(polynomial_->basis->size());
   function_ = [p = polynomial_, phi = std::vector<double>(size)](double, const double* u,
-                                                                double* dudt) mutable {
+                                                                 double* dudt) mutable {
     p->basis->evaluate(u, phi.data());
     for (Eigen::Index i = 0; i < p->coefficients.rows(); ++i) {
       double sum = p->coefficients(i, 0);

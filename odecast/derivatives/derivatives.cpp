@@ -13,9 +13,8 @@ namespace odecast {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kNames = {"forward",  "central2", "central4",
-                                                    "central6", "central8", "savgol",
-                                                    "spline",   "weak",     "auto"};
+constexpr std::array<std::string_view, 9> kNames = {
+    "forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak", "auto"};
 
 /// Enough to estimate the noise to about a hundredth, and constant memory.
 constexpr long kRowsForErrors = 1 << 14;
@@ -35,9 +34,11 @@ struct Window {
   }
 };
 
-/// Root mean square of u^{(m)} / m!, m = points - 1, from divided differences d with weights w: their mean square less the noise,
-/// Σ (d²/|w|² - σ²) / Σ 1/|w|², so that those with less noise count more.
-Vector root_mean_square_difference(const std::vector<Segment>& parts, int points, const Vector& noise) {
+/// Root mean square of u^{(m)} / m!, m = points - 1, from divided differences d with weights w:
+/// their mean square less the noise, Σ (d²/|w|² - σ²) / Σ 1/|w|², so that those with less noise
+/// count more.
+Vector root_mean_square_difference(const std::vector<Segment>& parts, int points,
+                                   const Vector& noise) {
   Vector square = Vector::Zero(noise.size());
   double weight = 0;
   std::array<double, 10> w;
@@ -54,14 +55,18 @@ Vector root_mean_square_difference(const std::vector<Segment>& parts, int points
   return (square / weight).cwiseMax(0).cwiseSqrt();
 }
 
-[[noreturn]] void too_few(const std::string& name, long rows, std::size_t trajectories, int needed) {
-  throw_data({name, fmt::format("{} rows in {} trajectories", rows, trajectories),
-              fmt::format("at least {} rows in a trajectory", needed),
-              needed == 2
-                  ? "A derivative needs two observations. If a column named trajectory, series or id is not "
-                    "meant to tell trajectories apart, rename it."
-                  : "Choose a derivative of lower order, for example --derivative central2. If a column named "
-                    "trajectory, series or id is not meant to tell trajectories apart, rename it."});
+[[noreturn]] void too_few(const std::string& name, long rows, std::size_t trajectories,
+                          int needed) {
+  throw_data(
+      {name, fmt::format("{} rows in {} trajectories", rows, trajectories),
+       fmt::format("at least {} rows in a trajectory", needed),
+       needed == 2
+           ? "A derivative needs two observations. If a column named trajectory, series or id is "
+             "not "
+             "meant to tell trajectories apart, rename it."
+           : "Choose a derivative of lower order, for example --derivative central2. If a column "
+             "named "
+             "trajectory, series or id is not meant to tell trajectories apart, rename it."});
 }
 
 }  // namespace
@@ -88,11 +93,13 @@ DerivativeRows successors(const Dataset& data, double spacing) {
   std::vector<std::pair<const Trajectory*, Eigen::Index>> pairs;
   for (const Trajectory& t : data.trajectories)
     for (int i = 0; i + 1 < t.rows(); ++i) {
-      const double h = t.times[static_cast<std::size_t>(i + 1)] - t.times[static_cast<std::size_t>(i)];
+      const double h =
+          t.times[static_cast<std::size_t>(i + 1)] - t.times[static_cast<std::size_t>(i)];
       if (std::abs(h - spacing) <= 1e-6 * spacing) pairs.emplace_back(&t, i);
     }
   if (pairs.empty()) too_few(data.source, data.rows(), data.trajectories.size(), 2);
-  const auto count = static_cast<Eigen::Index>(pairs.size()), n = static_cast<Eigen::Index>(data.dimension());
+  const auto count = static_cast<Eigen::Index>(pairs.size()),
+             n = static_cast<Eigen::Index>(data.dimension());
   DerivativeRows rows{Matrix(count, n), Matrix(count, n), Matrix::Zero(count, n)};
   for (Eigen::Index k = 0; k < count; ++k) {
     const auto& [t, i] = pairs[static_cast<std::size_t>(k)];
@@ -188,7 +195,8 @@ void stream_differences(const ObservationSource& source, const Scaling& scaling,
     if (used == 0) return;
     any = true;
     if (used < rows_per_block)
-      take({block.states.topRows(used), block.derivatives.topRows(used), block.sigma.topRows(used)});
+      take(
+          {block.states.topRows(used), block.derivatives.topRows(used), block.sigma.topRows(used)});
     else
       take(block);
     used = 0;
@@ -222,7 +230,8 @@ void stream_differences(const ObservationSource& source, const Scaling& scaling,
       double sum = 0;
       for (int i = 0; i < points; ++i)
         if (i != centre)
-          sum += weights[static_cast<std::size_t>(i)] * (w.states[static_cast<std::size_t>(i)][j] - u[j]);
+          sum += weights[static_cast<std::size_t>(i)] *
+                 (w.states[static_cast<std::size_t>(i)][j] - u[j]);
       block.states(used, j) = u[j];
       block.derivatives(used, j) = sum;
       block.sigma(used, j) = std::hypot(curvature[j] * product, noise[j] * std::sqrt(square));
@@ -277,8 +286,9 @@ DerivativeRows derivative_rows(const Dataset& data, const DerivativeOptions& opt
   }
   const std::vector<Segment> parts = segments(data, options.gap);
   const Vector noise = observation_noise(options, parts, n);
-  rows = options.method == DerivativeMethod::savgol ? local_polynomial_rows(parts, noise)
-                                                    : spline_rows(parts, n, options.noise.size() > 0 ? noise : Vector());
+  rows = options.method == DerivativeMethod::savgol
+             ? local_polynomial_rows(parts, noise)
+             : spline_rows(parts, n, options.noise.size() > 0 ? noise : Vector());
   if (rows.rows() == 0)
     too_few(data.source, data.rows(), data.trajectories.size(),
             options.method == DerivativeMethod::savgol ? kLocalPolynomialRows : kSplineRows);

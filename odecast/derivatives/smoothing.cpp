@@ -14,7 +14,8 @@ constexpr int kSmallest = 3;  // half a window
 // Noise averages out over the rows of a fit, truncation does not.
 constexpr double kTruncation = 10;
 
-/// Weights of the value and the slope at t[centre] of the best polynomial through the window around it.
+/// Weights of the value and the slope at t[centre] of the best polynomial through the window around
+/// it.
 struct LocalWeights {
   Vector value, slope;
 };
@@ -72,7 +73,8 @@ LocalChoice choose_window(const std::vector<Segment>& segments, const Vector& no
         ++used;
       }
     const Vector truncation = (change / used).cwiseMax(0);
-    const double total = size / used + kTruncation * truncation.cwiseQuotient(noise.cwiseAbs2()).mean();
+    const double total =
+        size / used + kTruncation * truncation.cwiseQuotient(noise.cwiseAbs2()).mean();
     if (total < least) {
       least = total;
       best = {half, window / used, truncation};
@@ -100,8 +102,7 @@ DerivativeRows local_polynomial_rows(const std::vector<Segment>& segments, const
       rows.states.row(at) = w.value.transpose() * y;
       // Weights of the slope sum to 0: without the common offset no digits are lost.
       rows.derivatives.row(at) = w.slope.transpose() * (y.rowwise() - s.states().row(i));
-      const double share =
-          std::pow((s.times()[i + half] - s.times()[i - half]) / choice.window, 8);
+      const double share = std::pow((s.times()[i + half] - s.times()[i - half]) / choice.window, 8);
       rows.sigma.row(at) = (noise.cwiseAbs2() * w.slope.squaredNorm() + share * choice.truncation)
                                .cwiseSqrt()
                                .transpose();
@@ -157,7 +158,8 @@ SmoothingSpline smoothing_spline(const std::vector<double>& times, const Vector&
   return spline;
 }
 
-DerivativeRows spline_rows(const std::vector<Segment>& segments, int variables, const Vector& noise) {
+DerivativeRows spline_rows(const std::vector<Segment>& segments, int variables,
+                           const Vector& noise) {
   std::vector<double> times;
   std::vector<int> lengths;
   double duration = 0, intervals = 0;
@@ -184,8 +186,8 @@ DerivativeRows spline_rows(const std::vector<Segment>& segments, int variables, 
     // Roundoff is relative to the values: without their mean it is smallest.
     const double mean = values.mean();
     values.array() -= mean;
-    // λ = h³ 10^x: first on a grid, then by golden sections around the best of it. The spline then averages over about
-    // 10^(x/4) observations.
+    // λ = h³ 10^x: first on a grid, then by golden sections around the best of it. The spline then
+    // averages over about 10^(x/4) observations.
     const auto score = [&](double x) {
       const SmoothingSpline s =
           smoothing_spline(times, values, lengths, h * h * h * std::pow(10, x));
@@ -214,9 +216,8 @@ DerivativeRows spline_rows(const std::vector<Segment>& segments, int variables, 
     }
     const double middle = (a + b) / 2, x = score(middle) <= least ? middle : best;
     const SmoothingSpline s = smoothing_spline(times, values, lengths, h * h * h * std::pow(10, x));
-    const double variance = noise.size() > 0
-                                ? noise[j] * noise[j]
-                                : s.residual / std::max(1e-6 * count, count - s.trace);
+    const double variance = noise.size() > 0 ? noise[j] * noise[j]
+                                             : s.residual / std::max(1e-6 * count, count - s.trace);
     rows.states.col(j) = s.value.array() + mean;
     rows.derivatives.col(j) = s.slope;
     rows.sigma.col(j) = (variance * s.slope_variance).cwiseSqrt();

@@ -9,7 +9,8 @@ namespace odecast {
 
 void first_derivative_weights(const double* times, int points, double at, double* weights) {
   assert(points >= 1 && points <= 32);
-  // c0, c1: weights of the value and of the derivative of the interpolant through the points so far.
+  // c0, c1: weights of the value and of the derivative of the interpolant through the points so
+  // far.
   double c0[32] = {1};
   double* c1 = weights;
   std::fill(c1, c1 + points, 0.0);
@@ -95,8 +96,9 @@ namespace {
 
 /// Up to the round-off of the times.
 bool same_spacings(const double* a, const double* b, int points) {
-  const double limit = 2 * std::numeric_limits<double>::epsilon() *
-                       std::max({std::abs(a[0]), std::abs(a[points - 1]), std::abs(b[0]), std::abs(b[points - 1])});
+  const double limit =
+      2 * std::numeric_limits<double>::epsilon() *
+      std::max({std::abs(a[0]), std::abs(a[points - 1]), std::abs(b[0]), std::abs(b[points - 1])});
   for (int k = 1; k < points; ++k)
     if (!(std::abs((a[k] - a[k - 1]) - (b[k] - b[k - 1])) <= limit)) return false;
   return true;

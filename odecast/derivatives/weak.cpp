@@ -10,15 +10,19 @@
 namespace odecast {
 namespace {
 
-constexpr int kPower = 8;  // of ψ: smooth enough for the trapezoidal rule at 8 observations per radius
+constexpr int kPower =
+    8;  // of ψ: smooth enough for the trapezoidal rule at 8 observations per radius
 constexpr double kRadii = 1.5, kStride = 0.25;
 constexpr int kSpacingsPerRadius = 8;
 
-// Gauss–Legendre nodes and weights on [-1, 1], exact to degree 11 (Abramowitz & Stegun, table 25.4).
-constexpr std::array<double, 6> kNodes = {-0.932469514203152, -0.661209386466265, -0.238619186083197,
-                                          0.238619186083197,  0.661209386466265,  0.932469514203152};
-constexpr std::array<double, 6> kWeights = {0.171324492379170, 0.360761573048139, 0.467913934572691,
-                                            0.467913934572691, 0.360761573048139, 0.171324492379170};
+// Gauss–Legendre nodes and weights on [-1, 1], exact to degree 11 (Abramowitz & Stegun,
+// table 25.4).
+constexpr std::array<double, 6> kNodes = {-0.932469514203152, -0.661209386466265,
+                                          -0.238619186083197, 0.238619186083197,
+                                          0.661209386466265,  0.932469514203152};
+constexpr std::array<double, 6> kWeights = {0.171324492379170, 0.360761573048139,
+                                            0.467913934572691, 0.467913934572691,
+                                            0.360761573048139, 0.171324492379170};
 
 struct Bump {
   double centre, radius;
@@ -61,9 +65,9 @@ WeakRows::Rule trapezoid(const Segment& s, const Bump& bump, int first, int last
   return rule;
 }
 
-/// How observations at uneven times are taken together: on each interval the polynomial of some degree that fits best the given
-/// number of observations around it. As many points as coefficients would interpolate, and blow up the
-/// noise where two observations are close together.
+/// How observations at uneven times are taken together: on each interval the polynomial of some
+/// degree that fits best the given number of observations around it. As many points as coefficients
+/// would interpolate, and blow up the noise where two observations are close together.
 struct LocalFit {
   int degree = 0, points = 0;  // none: even times, trapezoidal rule
 
@@ -81,8 +85,8 @@ class UnevenRules {
         degree_(std::min(fit.degree, points_ - 1)),
         fits_(static_cast<std::size_t>(segment.rows - 1)) {}
 
-  /// v_i = ∫ ψ ℓ_i, s_i = -∫ ψ' ℓ_i by six Gauss–Legendre nodes on each of the intervals between the observations
-  /// first … last - 1. Sets `first` to the first observation the rule uses.
+  /// v_i = ∫ ψ ℓ_i, s_i = -∫ ψ' ℓ_i by six Gauss–Legendre nodes on each of the intervals between
+  /// the observations first … last - 1. Sets `first` to the first observation the rule uses.
   WeakRows::Rule rule(const Bump& bump, int& first, int last) {
     const double* t = segment_.times();
     const int from = stencil(first), to = stencil(last - 2) + points_;
@@ -124,14 +128,13 @@ class UnevenRules {
     double centre = 0, scale = 0;
     Eigen::MatrixXd coefficients;
   };
-  int stencil(int i) const {
-    return std::clamp(i - points_ / 2 + 1, 0, segment_.rows - points_);
-  }
+  int stencil(int i) const { return std::clamp(i - points_ / 2 + 1, 0, segment_.rows - points_); }
   const Fit& fit_of(int i) {
     Fit& fit = fits_[static_cast<std::size_t>(i)];
     if (fit.coefficients.size() > 0) return fit;
     // Test functions come in order: what lies more than two of them back is not needed again.
-    for (; forgotten_ + 2 * longest_ < i; ++forgotten_) fits_[static_cast<std::size_t>(forgotten_)] = {};
+    for (; forgotten_ + 2 * longest_ < i; ++forgotten_)
+      fits_[static_cast<std::size_t>(forgotten_)] = {};
     const double* t = segment_.times() + stencil(i);
     fit.centre = (segment_.times()[i] + segment_.times()[i + 1]) / 2;
     fit.scale = std::max(fit.centre - t[0], t[points_ - 1] - fit.centre);
@@ -147,11 +150,12 @@ class UnevenRules {
 
   Segment segment_;
   int points_, degree_;
-  std::vector<Fit> fits_;  // made when first needed
+  std::vector<Fit> fits_;            // made when first needed
   int forgotten_ = 0, longest_ = 0;  // intervals whose fits are gone; of a test function
 };
 
-/// Where the test functions go: all segments cut by the same radius, or by what fits four times into a short one.
+/// Where the test functions go: all segments cut by the same radius, or by what fits four times
+/// into a short one.
 struct Placed {
   std::size_t segment;
   Bump bump;
@@ -163,9 +167,10 @@ std::vector<Placed> place(const std::vector<Segment>& segments, double radius) {
     if (s.rows < kWeakRows) continue;
     const double *t = s.times(), length = t[s.rows - 1] - t[0];
     const double spacing = length / (s.rows - 1);
-    const double R = std::min(length / 2, std::max(kSpacingsPerRadius * spacing,
-                                                   std::min(radius, length / 4)));
-    const int count = 1 + static_cast<int>(std::floor((length - 2 * R) / (kStride * R) * (1 + 1e-9)));
+    const double R =
+        std::min(length / 2, std::max(kSpacingsPerRadius * spacing, std::min(radius, length / 4)));
+    const int count =
+        1 + static_cast<int>(std::floor((length - 2 * R) / (kStride * R) * (1 + 1e-9)));
     const double stride = count > 1 ? (length - 2 * R) / (count - 1) : 0;
     for (int i = 0; i < count; ++i) {
       const Bump bump{t[0] + R + i * stride, R};
@@ -185,7 +190,8 @@ double change_of_rule(const Segment& s, const Bump& bump, UnevenRules& rules, Un
   int own = begin;
   first = begin;
   const WeakRows::Rule rule = rules.rule(bump, own, last), other = next.rule(bump, first, last);
-  change = Eigen::Map<const Vector>(other.slope.data(), static_cast<Eigen::Index>(other.slope.size()));
+  change =
+      Eigen::Map<const Vector>(other.slope.data(), static_cast<Eigen::Index>(other.slope.size()));
   double size = 0;
   for (std::size_t i = 0; i < rule.slope.size(); ++i) {
     change[own - first + static_cast<int>(i)] -= rule.slope[i];
@@ -248,13 +254,15 @@ void debiased_monomials(const MonomialBasis& basis, const double* y, const Vecto
   for (int j = 0; j < n; ++j) {
     H(j, 0) = 1;
     if (p > 0) H(j, 1) = y[j];
-    for (int k = 1; k < p; ++k) H(j, k + 1) = y[j] * H(j, k) - k * noise[j] * noise[j] * H(j, k - 1);
+    for (int k = 1; k < p; ++k)
+      H(j, k + 1) = y[j] * H(j, k) - k * noise[j] * noise[j] * H(j, k - 1);
   }
   for (int m = 0; m < basis.size(); ++m) {
     const auto& powers = basis.powers(m);
     phi[m] = 1;
     for (int j = 0; j < n; ++j)
-      if (powers[static_cast<std::size_t>(j)] > 0) phi[m] *= H(j, powers[static_cast<std::size_t>(j)]);
+      if (powers[static_cast<std::size_t>(j)] > 0)
+        phi[m] *= H(j, powers[static_cast<std::size_t>(j)]);
     if (slopes == nullptr) continue;
     for (int j = 0; j < n; ++j) {
       const int own = powers[static_cast<std::size_t>(j)];
@@ -312,7 +320,8 @@ struct Layout {
   Choice choice;
 };
 
-Layout lay_out(const std::vector<Segment>& segments, double radius, std::size_t least, const Vector& noise) {
+Layout lay_out(const std::vector<Segment>& segments, double radius, std::size_t least,
+               const Vector& noise) {
   std::vector<Placed> placed = place(segments, radius);
   // A shorter radius, while it brings more test functions.
   while (placed.size() < least) {
@@ -325,8 +334,8 @@ Layout lay_out(const std::vector<Segment>& segments, double radius, std::size_t 
   return {radius, choose_fit(segments, placed, noise)};
 }
 
-WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout, const MonomialBasis& basis,
-                 const Vector& noise, int targets) {
+WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout,
+                 const MonomialBasis& basis, const Vector& noise, int targets) {
   const int n = static_cast<int>(noise.size()), F = basis.size();
   assert(basis.variables() == n);
   WeakRows rows;
@@ -355,7 +364,8 @@ WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout, con
       }
       phi.resize(s.rows, F);
       for (int i = 0; i < s.rows; ++i)
-        debiased_monomials(basis, rows.states[which].row(i).data(), noise, phi.row(i).data(), nullptr);
+        debiased_monomials(basis, rows.states[which].row(i).data(), noise, phi.row(i).data(),
+                           nullptr);
     }
     auto [first, last] = inside(s, bump);
     if (!even && !choice.excess.isZero(0)) {
@@ -364,8 +374,7 @@ WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout, con
       change_of_rule(s, bump, *rules, *next, change, ignored);
       rows.truncation.row(k) = change.norm() * choice.excess.cwiseSqrt().transpose();
     }
-    WeakRows::Rule rule =
-        even ? trapezoid(s, bump, first, last) : rules->rule(bump, first, last);
+    WeakRows::Rule rule = even ? trapezoid(s, bump, first, last) : rules->rule(bump, first, last);
     const auto size = static_cast<Eigen::Index>(rule.value.size());
     const Eigen::Map<const Vector> v(rule.value.data(), size), slope(rule.slope.data(), size);
     rows.integrals.row(k) = v.transpose() * phi.middleRows(first, size);
@@ -381,22 +390,28 @@ WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout, con
 
 constexpr double kBlockBytes = 32 << 20;
 
-/// About what regression keeps for each observation, of test functions with so many of them in a radius: covariance and factor of their rows,
-/// integrals and rules; of the observation itself states, Jacobians and monomials.
+/// About what regression keeps for each observation, of test functions with so many of them in a
+/// radius: covariance and factor of their rows, integrals and rules; of the observation itself
+/// states, Jacobians and monomials.
 double bytes_of_row(double radius, int n, int variables, int F) {
   const double functions = 1 / (kStride * radius);
-  return 8 * (functions * (18.0 * n * n + 2 * F + 3 * n + 10) + 16 + (n + 3) * variables + 3 * n * n + 2 * F + n);
+  return 8 * (functions * (18.0 * n * n + 2 * F + 3 * n + 10) + 16 + (n + 3) * variables +
+              3 * n * n + 2 * F + n);
 }
 
 /// Segments that are too long cut to equal parts.
-std::vector<Segment> cut(const std::vector<Segment>& segments, double radius, double rows_per_block) {
+std::vector<Segment> cut(const std::vector<Segment>& segments, double radius,
+                         double rows_per_block) {
   std::vector<Segment> parts;
   for (const Segment& s : segments) {
     const double spacing = s.rows > 1 ? (s.times()[s.rows - 1] - s.times()[0]) / (s.rows - 1) : 0;
-    const double shortest = spacing > 0 ? 128 * std::max<double>(kSpacingsPerRadius, radius / spacing) : 0;
-    const auto pieces = static_cast<long>(std::max(1.0, std::ceil(s.rows / std::max(rows_per_block, shortest) - 0.5)));
+    const double shortest =
+        spacing > 0 ? 128 * std::max<double>(kSpacingsPerRadius, radius / spacing) : 0;
+    const auto pieces = static_cast<long>(
+        std::max(1.0, std::ceil(s.rows / std::max(rows_per_block, shortest) - 0.5)));
     for (long p = 0; p < pieces; ++p) {
-      const auto begin = static_cast<int>(s.rows * p / pieces), end = static_cast<int>(s.rows * (p + 1) / pieces);
+      const auto begin = static_cast<int>(s.rows * p / pieces),
+                 end = static_cast<int>(s.rows * (p + 1) / pieces);
       parts.push_back({s.trajectory, s.first + begin, end - begin});
     }
   }
@@ -407,7 +422,9 @@ std::vector<Segment> cut(const std::vector<Segment>& segments, double radius, do
 
 WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
                    const Vector& noise, int targets) {
-  return rows_of(segments, lay_out(segments, kRadii * time_scale(segments, noise), 5 * static_cast<std::size_t>(basis.size()), noise),
+  return rows_of(segments,
+                 lay_out(segments, kRadii * time_scale(segments, noise),
+                         5 * static_cast<std::size_t>(basis.size()), noise),
                  basis, noise, targets);
 }
 
@@ -422,7 +439,8 @@ struct WeakBlocks::Plan {
   Vector excess;
 };
 
-WeakBlocks::WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis, const Vector& noise, int targets) {
+WeakBlocks::WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis,
+                       const Vector& noise, int targets) {
   const int variables = static_cast<int>(noise.size());
   dimension_ = targets > 0 ? targets : variables;
   const double radius = kRadii * time_scale(segments, noise);
@@ -431,10 +449,13 @@ WeakBlocks::WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis
     rows += s.rows;
     time += s.times()[s.rows - 1] - s.times()[0];
   }
-  const double in_radius = std::clamp(time > 0 ? radius * rows / time : 0, static_cast<double>(kSpacingsPerRadius), std::max(rows, 8.0));
-  const double per_block = kBlockBytes / bytes_of_row(in_radius, dimension_, variables, basis.size());
+  const double in_radius = std::clamp(time > 0 ? radius * rows / time : 0,
+                                      static_cast<double>(kSpacingsPerRadius), std::max(rows, 8.0));
+  const double per_block =
+      kBlockBytes / bytes_of_row(in_radius, dimension_, variables, basis.size());
   if (rows > per_block) segments = cut(segments, radius, per_block);
-  const Layout layout = lay_out(segments, radius, 5 * static_cast<std::size_t>(basis.size()), noise);
+  const Layout layout =
+      lay_out(segments, radius, 5 * static_cast<std::size_t>(basis.size()), noise);
   rows_ = static_cast<Eigen::Index>(place(segments, layout.radius).size());
   double held = 0;
   for (std::size_t k = 0; k < segments.size(); ++k) {
@@ -446,13 +467,17 @@ WeakBlocks::WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis
   }
   begins_.push_back(segments.size());
   const Choice& choice = layout.choice;
-  plan_.reset(new Plan{std::move(segments), basis, noise, targets, layout.radius, choice.fit.degree, choice.fit.points, choice.excess});
+  plan_.reset(new Plan{std::move(segments), basis, noise, targets, layout.radius, choice.fit.degree,
+                       choice.fit.points, choice.excess});
   which_ = begins_.size();  // none
   current_.noise = noise;
 }
 
 WeakBlocks::WeakBlocks(WeakRows rows)
-    : begins_{0, rows.states.size()}, rows_(rows.rows()), dimension_(rows.dimension()), current_(std::move(rows)) {}
+    : begins_{0, rows.states.size()},
+      rows_(rows.rows()),
+      dimension_(rows.dimension()),
+      current_(std::move(rows)) {}
 
 WeakBlocks::~WeakBlocks() = default;
 
@@ -461,8 +486,9 @@ const WeakRows& WeakBlocks::block(std::size_t b) {
   current_ = {};
   const auto begin = plan_->segments.begin();
   const Layout layout{plan_->radius, {{plan_->degree, plan_->points}, plan_->excess}};
-  current_ = rows_of({begin + static_cast<long>(begins_[b]), begin + static_cast<long>(begins_[b + 1])}, layout, plan_->basis,
-                     plan_->noise, plan_->targets);
+  current_ =
+      rows_of({begin + static_cast<long>(begins_[b]), begin + static_cast<long>(begins_[b + 1])},
+              layout, plan_->basis, plan_->noise, plan_->targets);
   which_ = b;
   return current_;
 }

@@ -70,8 +70,8 @@ struct Underway {
 };
 
 /// From t0 to the given times. `states` has member × variable × lane_stride(times).
-void advance(const EnsembleSetting& s, const Underway& now, double t0, std::span<const double> times, double* states,
-             std::span<TrajectoryEnd> ends) {
+void advance(const EnsembleSetting& s, const Underway& now, double t0,
+             std::span<const double> times, double* states, std::span<TrajectoryEnd> ends) {
   if (now.lanes) {
     LaneProblems problems;
     problems.t0 = t0;
@@ -87,7 +87,8 @@ void advance(const EnsembleSetting& s, const Underway& now, double t0, std::span
   }
   const int stride = lane_stride(static_cast<int>(times.size()));
   for (std::size_t k = 0; k < now.fields.size(); ++k, states += s.n * stride) {
-    const Vector start = Eigen::Map<const Vector>(now.states.data() + k * static_cast<std::size_t>(s.n), s.n);
+    const Vector start =
+        Eigen::Map<const Vector>(now.states.data() + k * static_cast<std::size_t>(s.n), s.n);
     const Solution one = solve(*now.fields[k], t0, start, times, s.solver);
     ends[k] = {one.status, one.outputs, one.reached, one.accepted + one.rejected};
     for (int t = 0; t < one.outputs; ++t)
@@ -95,10 +96,10 @@ void advance(const EnsembleSetting& s, const Underway& now, double t0, std::span
   }
 }
 
-/// The same with the model's forcing: a kick in the middle of every interval, so that k intervals have k kicks; of several together where they are
-/// very many.
-void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members, Underway now, double* all_states,
-                    std::span<TrajectoryEnd> all_ends) {
+/// The same with the model's forcing: a kick in the middle of every interval, so that k intervals
+/// have k kicks; of several together where they are very many.
+void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members, Underway now,
+                    double* all_states, std::span<TrajectoryEnd> all_ends) {
   const Forcing& forcing = s.model.trajectory->forcing;
   const double interval = std::max(forcing.interval, (s.output_times.back() - s.t0) / kMostKicks);
   const Vector kick = forcing.sd * std::sqrt(interval / forcing.interval);
@@ -115,12 +116,14 @@ void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members
     pulse();
     const double to = s.t0 + (static_cast<double>(leg) - 0.5) * interval;
     std::vector<double> times;
-    while (done + static_cast<int>(times.size()) < s.times && s.output_times[static_cast<std::size_t>(done) + times.size()] <= to)
+    while (done + static_cast<int>(times.size()) < s.times &&
+           s.output_times[static_cast<std::size_t>(done) + times.size()] <= to)
       times.push_back(s.output_times[static_cast<std::size_t>(done) + times.size()]);
     const int outputs = static_cast<int>(times.size());
     if (done + outputs < s.times && (times.empty() || times.back() < to)) times.push_back(to);
     const int stride = lane_stride(static_cast<int>(times.size()));
-    const AlignedDoubles states = aligned_doubles(place.size() * n * static_cast<std::size_t>(stride));
+    const AlignedDoubles states =
+        aligned_doubles(place.size() * n * static_cast<std::size_t>(stride));
     std::vector<TrajectoryEnd> ends(place.size());
     advance(s, now, from, times, states.get(), ends);
     Underway next{now.lanes};
@@ -138,7 +141,8 @@ void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members
       left.push_back(at);
       next.fields.push_back(now.fields[k]);
       row = states.get() + k * n * static_cast<std::size_t>(stride) + times.size() - 1;
-      for (int i = 0; i < s.n; ++i, row += stride) next.states.push_back(*row + kick[i] * streams[at].normal());
+      for (int i = 0; i < s.n; ++i, row += stride)
+        next.states.push_back(*row + kick[i] * streams[at].normal());
     }
     done += outputs;
     from = times.back();
@@ -153,8 +157,8 @@ void integrate(const EnsembleSetting& s, const std::vector<Member>& members, dou
   if (members.empty()) return;
   if (s.options.transition_noise) {
     for (std::size_t k = 0; k < members.size(); ++k)
-      solve_with_transition_noise(s, s.driven(members[k].field), s.start_of(members[k].index), members[k].index,
-                                  all_states + k * s.trajectory_size(), ends[k]);
+      solve_with_transition_noise(s, s.driven(members[k].field), s.start_of(members[k].index),
+                                  members[k].index, all_states + k * s.trajectory_size(), ends[k]);
     return;
   }
   Underway now{in_lanes(s)};
@@ -187,8 +191,8 @@ bool wants_sample(const EnsembleSetting& s, const Ensemble& e, double weight) {
 }
 
 /// Counts one trajectory, or its blow-up. Returns whether it is kept.
-bool count(const EnsembleSetting& s, Ensemble& e, const double* states,
-           const TrajectoryEnd& end, double weight) {
+bool count(const EnsembleSetting& s, Ensemble& e, const double* states, const TrajectoryEnd& end,
+           double weight) {
   ++e.tried;
   e.tried_weight += weight;
   const bool finished = end.status == SolveStatus::finished;
@@ -219,7 +223,8 @@ Ensemble run_block(const EnsembleSetting& s, const std::vector<Member>& members,
     const double* states = room.get() + k * size;
     if (!count(s, block, states, ends[k], members[k].weight)) continue;
     if (wants_sample(s, block, members[k].weight))
-      add_sample(s, block, {members[k].index, members[k].weight, ends[k].outputs, {states, states + size}});
+      add_sample(s, block,
+                 {members[k].index, members[k].weight, ends[k].outputs, {states, states + size}});
     if (store) block.stored.push_back({states, ends[k].outputs, members[k].weight});
   }
   if (store) {
@@ -259,14 +264,15 @@ long attempt_limit(const EnsembleSetting& s) {
 
 /// How many draws to try next: those missing, at the rate of survival so far.
 long next_wave(const EnsembleSetting& s, long kept, long tried) {
-  const double share = tried == 0 ? 1 : std::max(0.05, static_cast<double>(kept) / static_cast<double>(tried));
+  const double share =
+      tried == 0 ? 1 : std::max(0.05, static_cast<double>(kept) / static_cast<double>(tried));
   const long tries = std::lround(static_cast<double>(s.options.draws - kept) / share);
   return std::max(1L, std::min({tries, attempt_limit(s) - tried, kPerWave}));
 }
 
-/// Draws whose fields are all different: waves of blocks run in parallel; a block that would overshoot
-/// is run again for the part that is needed, so that the result is that of one thread going through
-/// the draws one by one, and memory does not grow with their number.
+/// Draws whose fields are all different: waves of blocks run in parallel; a block that would
+/// overshoot is run again for the part that is needed, so that the result is that of one thread
+/// going through the draws one by one, and memory does not grow with their number.
 Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
   Ensemble total(s);
   const long wanted = s.options.draws, limit = attempt_limit(s);
@@ -288,12 +294,13 @@ Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
     parallel_for(
         s.options.threads, blocks.size(),
         [&](std::size_t b) {
-          const long begin = static_cast<long>(b) * per_block, in_block = std::min(per_block, size - begin);
+          const long begin = static_cast<long>(b) * per_block,
+                     in_block = std::min(per_block, size - begin);
           blocks[b].emplace(run_block(s, members(first + begin, in_block), in_block));
         },
         [&](std::size_t begun) {
-          observer("forecasting", done + wave * static_cast<double>(begun) /
-                                             static_cast<double>(blocks.size()));
+          observer("forecasting",
+                   done + wave * static_cast<double>(begun) / static_cast<double>(blocks.size()));
         });
     for (auto& block : blocks) {
       const long still = wanted - total.kept;
@@ -305,7 +312,8 @@ Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
   return total;
 }
 
-/// Draws from few fields: each field that is drawn is integrated once and counted as often as drawn.
+/// Draws from few fields: each field that is drawn is integrated once and counted as often as
+/// drawn.
 Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
   const std::size_t size = s.trajectory_size();
   std::unordered_map<std::uint64_t, std::size_t> known;  // atom to place
@@ -335,7 +343,8 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
     parallel_for(
         s.options.threads, blocks,
         [&](std::size_t b) {
-          const std::size_t from = begin + b * kPerBlock, to = std::min(atoms.size(), from + kPerBlock);
+          const std::size_t from = begin + b * kPerBlock,
+                            to = std::min(atoms.size(), from + kPerBlock);
           std::vector<Member> members;
           for (std::size_t k = from; k < to; ++k)
             members.push_back({s.posterior.atom_field(atoms[k]), 0, 1.0});
@@ -389,10 +398,13 @@ VectorField EnsembleSetting::driven(const VectorField& field) const {
       const auto& knots = signal->times;
       if (!(knots[at] <= t && (at + 1 == knots.size() || t < knots[at + 1])))
         at = static_cast<std::size_t>(
-            std::max<std::ptrdiff_t>(1, std::upper_bound(knots.begin(), knots.end(), t) - knots.begin()) - 1);
+            std::max<std::ptrdiff_t>(
+                1, std::upper_bound(knots.begin(), knots.end(), t) - knots.begin()) -
+            1);
       const auto row = static_cast<Eigen::Index>(at);
       const bool last = at + 1 == knots.size();
-      const double share = part.held || last ? 0 : std::max(0.0, (t - knots[at]) / (knots[at + 1] - knots[at]));
+      const double share =
+          part.held || last ? 0 : std::max(0.0, (t - knots[at]) / (knots[at + 1] - knots[at]));
       for (Eigen::Index j = 0; j < part.measured(); ++j)
         *w++ = signal->values(row, j) +
                (share > 0 ? share * (signal->values(row + 1, j) - signal->values(row, j)) : 0);
@@ -441,8 +453,9 @@ Ensemble run_enumerated(const EnsembleSetting& s, const Observer& observer) {
           blocks[b].emplace(run_block(s, members, static_cast<long>(members.size())));
         },
         [&](std::size_t begun) {
-          observer("forecasting", (static_cast<double>(first) +
-                                   static_cast<double>(begun) * kPerBlock) / static_cast<double>(atoms));
+          observer("forecasting",
+                   (static_cast<double>(first) + static_cast<double>(begun) * kPerBlock) /
+                       static_cast<double>(atoms));
         });
     for (auto& block : blocks) take(s, total, std::move(*block));
   }

@@ -51,7 +51,7 @@ struct BlowUpRecord {
 
 /// A trajectory that the result carries whole.
 struct SampleTrajectory {
-  std::uint64_t index;         ///< of its start
+  std::uint64_t index;  ///< of its start
   double weight;
   int outputs;
   std::vector<double> states;  ///< variable × stride
@@ -62,9 +62,9 @@ struct Ensemble {
   explicit Ensemble(const EnsembleSetting& s) : moments(s.n, s.times) {}
   RunningMoments moments;
   std::vector<StoredTrajectory> stored;
-  std::vector<AlignedDoubles> storage;  ///< what `stored` points into
-  std::vector<BlowUpRecord> blow_ups;        ///< in draw order
-  std::vector<SampleTrajectory> samples;     ///< heaviest first, then in draw order
+  std::vector<AlignedDoubles> storage;    ///< what `stored` points into
+  std::vector<BlowUpRecord> blow_ups;     ///< in draw order
+  std::vector<SampleTrajectory> samples;  ///< heaviest first, then in draw order
   long tried = 0, kept = 0, integrated = 0;
   double tried_weight = 0, kept_weight = 0;
 };

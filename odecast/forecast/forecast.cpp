@@ -36,8 +36,8 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
                  "A standard deviation is not negative.");
   require_option(o.draws >= 2, "--draws", fmt::format("{}", o.draws), "a whole number >= 2",
                  "A band needs at least two trajectories; the paper uses 1000.");
-  require_option(o.level > 0 && (1 + o.level) / 2 < 1, "--level", number(o.level), "a number between 0 and 1",
-                 "0.95 is usual.");
+  require_option(o.level > 0 && (1 + o.level) / 2 < 1, "--level", number(o.level),
+                 "a number between 0 and 1", "0.95 is usual.");
   require_option(o.bound_factor > 0, "--bound", number(o.bound_factor), "a number > 0",
                  "The default is 1e6.");
   require_option(o.attempts_per_draw >= 1, "--attempts", fmt::format("{}", o.attempts_per_draw),
@@ -48,21 +48,25 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
                  "Give a larger --until or a smaller --step.");
   double before = start.time;
   for (const double t : o.times) {
-    require_option(t > before && std::isfinite(t), "output times", fmt::format("{} after {}", t, before),
-                   "increasing times after the start", "Check --from, --until and --at.");
+    require_option(t > before && std::isfinite(t), "output times",
+                   fmt::format("{} after {}", t, before), "increasing times after the start",
+                   "Check --from, --until and --at.");
     before = t;
   }
   if (model.kind == ModelKind::flow) check(o.solver);
-  require_option(model.kind == ModelKind::flow || !o.transition_noise, "--transition-noise", "a map", "a flow",
-                 "A map has no solver whose error it would stand for.");
-  require_option(!o.transition_noise || !model.trajectory || !model.trajectory->forcing.present(), "--transition-noise",
-                 "a model with random forcing", "a model that explains its data", "Leave it out: the forcing is larger.");
+  require_option(model.kind == ModelKind::flow || !o.transition_noise, "--transition-noise",
+                 "a map", "a flow", "A map has no solver whose error it would stand for.");
+  require_option(!o.transition_noise || !model.trajectory || !model.trajectory->forcing.present(),
+                 "--transition-noise", "a model with random forcing",
+                 "a model that explains its data", "Leave it out: the forcing is larger.");
   if (model.kind == ModelKind::map)
     for (const double t : o.times) {
       const double iterations = (t - start.time) / model.step;
-      require_option(std::abs(iterations - std::round(iterations)) <= 1e-6 * std::max(1.0, iterations), "output times",
-                     fmt::format("t = {}, {:.6g} iterations after the start", t, iterations), "whole numbers of iterations",
-                     "The model is a map: choose a --step that is a multiple of the data's spacing.");
+      require_option(
+          std::abs(iterations - std::round(iterations)) <= 1e-6 * std::max(1.0, iterations),
+          "output times", fmt::format("t = {}, {:.6g} iterations after the start", t, iterations),
+          "whole numbers of iterations",
+          "The model is a map: choose a --step that is a multiple of the data's spacing.");
     }
   if (o.noise) {
     is_state(*o.noise, "--noise");
@@ -79,15 +83,16 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
   const double trajectories =
       o.masks == MaskSource::enumerated ? static_cast<double>(atoms) : o.draws;
   if (o.bands != Bands::sd)
-    require_option(8.0 * trajectories * static_cast<double>(o.times.size()) * model.dimension() <=
-                   kMaxStoredBytes,
-                   "quantiles", fmt::format("{:.0f} draws at {} times", trajectories, o.times.size()),
-                   "at most 8 GB of stored values",
-                   "Use --bands sd, fewer draws, or a larger --step.");
+    require_option(
+        8.0 * trajectories * static_cast<double>(o.times.size()) * model.dimension() <=
+            kMaxStoredBytes,
+        "quantiles", fmt::format("{:.0f} draws at {} times", trajectories, o.times.size()),
+        "at most 8 GB of stored values", "Use --bands sd, fewer draws, or a larger --step.");
 }
 
-/// Puts `order` in the order of `x`. It is nearly in order already when it was in order for the time
-/// before: then insertion takes O(n). Chaos and sparse times can undo that; a sort takes over then.
+/// Puts `order` in the order of `x`. It is nearly in order already when it was in order for the
+/// time before: then insertion takes O(n). Chaos and sparse times can undo that; a sort takes over
+/// then.
 void reorder(std::vector<int>& order, const double* x) {
   const auto n = static_cast<std::ptrdiff_t>(order.size());
   std::ptrdiff_t moves = 0;
@@ -106,8 +111,8 @@ void reorder(std::vector<int>& order, const double* x) {
 }
 
 /// For draws: linear interpolation between order statistics (type 7 of Hyndman & Fan 1996, NumPy's
-/// default), a trajectory that was drawn w times counting w times. For probabilities: the smallest x
-/// with P(X <= x) >= p.
+/// default), a trajectory that was drawn w times counting w times. For probabilities: the smallest
+/// x with P(X <= x) >= p.
 class WeightedQuantiles {
  public:
   WeightedQuantiles(const std::vector<int>& order, const double* x, const double* weights,
@@ -136,10 +141,10 @@ class WeightedQuantiles {
   std::size_t at_ = 0;
 };
 
-/// The x with P(X + σ ε <= x) = p for draws X with weights and ε ~ N(0, 1): Newton's method on the smooth
-/// distribution function, bisection where it leaves the bracket.
-double noisy_quantile(double p, double sigma, std::span<const double> x, std::span<const double> weights, double low,
-                      double high, double guess) {
+/// The x with P(X + σ ε <= x) = p for draws X with weights and ε ~ N(0, 1): Newton's method on the
+/// smooth distribution function, bisection where it leaves the bracket.
+double noisy_quantile(double p, double sigma, std::span<const double> x,
+                      std::span<const double> weights, double low, double high, double guess) {
   constexpr double kSqrtHalf = 0.70710678118654752, kDensity = 0.39894228040143268;
   for (int i = 0; i < 60; ++i) {
     double excess = 0, density = 0;  // Σ w (Φ(z) - p) and its derivative
@@ -158,7 +163,8 @@ double noisy_quantile(double p, double sigma, std::span<const double> x, std::sp
   return guess;
 }
 
-void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forecast& f, const Observer& observer) {
+void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forecast& f,
+                    const Observer& observer) {
   f.q_lower.resize(rows + 1, s.n);
   f.q_median.resize(rows + 1, s.n);
   f.q_upper.resize(rows + 1, s.n);
@@ -194,9 +200,11 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
       f.q_upper(at + 1, i) = offset + scale * quantile(1 - tail);
       if (!s.options.noise) continue;
       const double sigma = (*s.options.noise)[i] / scale;
-      double lower = (f.q_lower(at + 1, i) - offset) / scale, upper = (f.q_upper(at + 1, i) - offset) / scale;
+      double lower = (f.q_lower(at + 1, i) - offset) / scale,
+             upper = (f.q_upper(at + 1, i) - offset) / scale;
       if (sigma > 0) {
-        const auto now = std::span<const double>(x).subspan(first, size), share = std::span<const double>(weights).subspan(first, size);
+        const auto now = std::span<const double>(x).subspan(first, size),
+                   share = std::span<const double>(weights).subspan(first, size);
         const double reach = 9 * sigma, middle = (f.q_median(at + 1, i) - offset) / scale;
         double least = middle, most = middle;
         for (std::size_t k = 0; k < size; ++k)
@@ -231,40 +239,50 @@ std::vector<double> fraction_alive(const Ensemble& e, const std::vector<double>&
 }
 
 /// The signal in model units, or an Error where it does not belong to the model or does not reach.
-std::shared_ptr<const InputSignal> checked_inputs(const Model& model, const ForecastOptions& o, double start) {
+std::shared_ptr<const InputSignal> checked_inputs(const Model& model, const ForecastOptions& o,
+                                                  double start) {
   const auto columns = static_cast<Eigen::Index>(model.inputs.measured());
   if (columns == 0) return nullptr;
-  const std::string names = fmt::format("{}", fmt::join(model.inputs.names.begin(),
-                                                        model.inputs.names.begin() + columns, ", "));
+  const std::string names = fmt::format(
+      "{}", fmt::join(model.inputs.names.begin(), model.inputs.names.begin() + columns, ", "));
   const double end = o.times.back();
   require_option(o.inputs.has_value(), "forecast of a driven system", "no inputs",
                  fmt::format("the future of {}, t = {:.6g} … {:.6g}", names, start, end),
                  "Give a table with a time column and these: --drive FILE.");
   InputSignal given = *o.inputs;
   require_option(given.values.cols() == columns && !given.times.empty(), "inputs",
-                 fmt::format("{} columns", given.values.cols()), fmt::format("{}", columns), "Give all inputs.");
+                 fmt::format("{} columns", given.values.cols()), fmt::format("{}", columns),
+                 "Give all inputs.");
   const double ahead = given.times.front() - start;
-  if (start == model.last_time && ahead > 0 && ahead <= 1.5 * model.step && model.inputs.last.size() == columns) {
+  if (start == model.last_time && ahead > 0 && ahead <= 1.5 * model.step &&
+      model.inputs.last.size() == columns) {
     // A table that goes on one row after the data.
     given.times.insert(given.times.begin(), start);
     given.values.conservativeResize(given.values.rows() + 1, columns);
     given.values.bottomRows(given.values.rows() - 1) = o.inputs->values;
     given.values.row(0) = model.inputs.last.transpose();
   }
-  const double usual = given.times.size() > 1 ? given.times[given.times.size() - 1] - given.times[given.times.size() - 2] : 0;
+  const double usual = given.times.size() > 1 ? given.times[given.times.size() - 1] -
+                                                    given.times[given.times.size() - 2]
+                                              : 0;
   const double slack = 1e-9 * std::max(1.0, std::abs(end));
-  require_option(given.times.front() <= start + slack && given.times.back() + usual >= end - slack, "inputs",
-                 fmt::format("t = {:.6g} … {:.6g}", given.times.front(), given.times.back()),
-                 fmt::format("at least t = {:.6g} … {:.6g}", start, end),
-                 given.times.front() > start + slack ? "A forecast needs the inputs of all its times: give a table that begins earlier."
-                                                     : "A forecast needs the inputs of all its times: give a longer table or a smaller --until.");
+  require_option(
+      given.times.front() <= start + slack && given.times.back() + usual >= end - slack, "inputs",
+      fmt::format("t = {:.6g} … {:.6g}", given.times.front(), given.times.back()),
+      fmt::format("at least t = {:.6g} … {:.6g}", start, end),
+      given.times.front() > start + slack
+          ? "A forecast needs the inputs of all its times: give a table that begins earlier."
+          : "A forecast needs the inputs of all its times: give a longer table or a smaller "
+            "--until.");
   for (double& t : given.times) t /= model.scaling.time;
   for (Eigen::Index j = 0; j < columns; ++j)
-    given.values.col(j) = (given.values.col(j).array() - model.inputs.offset[j]) / model.inputs.scale[j];
+    given.values.col(j) =
+        (given.values.col(j).array() - model.inputs.offset[j]) / model.inputs.scale[j];
   return std::make_shared<const InputSignal>(std::move(given));
 }
 
-EnsembleSetting make_setting(const Model& model, const ForecastOptions& o, const Posterior& posterior) {
+EnsembleSetting make_setting(const Model& model, const ForecastOptions& o,
+                             const Posterior& posterior) {
   const ForecastStart start = forecast_start(model, o);
   check_options(model, o, start, posterior.atoms());
   SolverOptions solver = o.solver;
@@ -280,13 +298,24 @@ EnsembleSetting make_setting(const Model& model, const ForecastOptions& o, const
   for (double& t : times) {
     t /= unit;
     if (!(t > before) || !std::isfinite(t))
-      throw_data({"output times in the model's unit of time, " + format_number(unit), format_number(t) + " after " + format_number(before),
-                  "finite times that increase", "The data were of another time scale: give other times, or fit again."});
+      throw_data({"output times in the model's unit of time, " + format_number(unit),
+                  format_number(t) + " after " + format_number(before),
+                  "finite times that increase",
+                  "The data were of another time scale: give other times, or fit again."});
     before = t;
   }
   const bool continues = !o.init && !o.init_sd && (!o.from || *o.from == model.last_time);
-  return {model, o, posterior, start, solver, model.dimension(), static_cast<int>(times.size()),
-          start.time / unit, times, continues, checked_inputs(model, o, start.time)};
+  return {model,
+          o,
+          posterior,
+          start,
+          solver,
+          model.dimension(),
+          static_cast<int>(times.size()),
+          start.time / unit,
+          times,
+          continues,
+          checked_inputs(model, o, start.time)};
 }
 
 }  // namespace
@@ -296,7 +325,8 @@ ForecastStart forecast_start(const Model& model, const ForecastOptions& o) {
   start.time = o.from.value_or(o.init ? 0.0 : model.last_time);
   start.state = o.init.value_or(model.last_state);
   start.sd = o.init_sd ? *o.init_sd
-             : !o.init && model.last_state_sd && o.masks != MaskSource::enumerated  // of all masks from one start
+             : !o.init && model.last_state_sd &&
+                     o.masks != MaskSource::enumerated  // of all masks from one start
                  ? *model.last_state_sd
                  : Vector(Vector::Zero(model.dimension()));
   return start;
@@ -313,7 +343,8 @@ SolverOptions default_solver(const Model& model) {
   } else {
     const PolynomialPosterior::Coefficients all = polynomial_posterior(model).coefficients();
     for (Eigen::Index c = 0; c < all.mean.size(); ++c)
-      if (all.probability.data()[c] > 0) least = std::min(least, all.sd.data()[c] / std::abs(all.mean.data()[c]));
+      if (all.probability.data()[c] > 0)
+        least = std::min(least, all.sd.data()[c] / std::abs(all.mean.data()[c]));
   }
   solver.rtol = solver.atol = std::clamp(1e-3 * least, 1e-13, 1e-6);
   return solver;
@@ -321,16 +352,22 @@ SolverOptions default_solver(const Model& model) {
 
 namespace {
 
-/// Trajectories are bounded in the model's units; in the user's, or squared, they may overflow all the same.
+/// Trajectories are bounded in the model's units; in the user's, or squared, they may overflow all
+/// the same.
 void check_finite(const Forecast& f) {
-  for (const Matrix* part : {&f.mean, &f.sd, &f.lower, &f.upper, &f.q_lower, &f.q_median, &f.q_upper, &f.observed_lower,
-                             &f.observed_upper, &f.observed_q_lower, &f.observed_q_upper})
+  for (const Matrix* part :
+       {&f.mean, &f.sd, &f.lower, &f.upper, &f.q_lower, &f.q_median, &f.q_upper, &f.observed_lower,
+        &f.observed_upper, &f.observed_q_lower, &f.observed_q_upper})
     for (Eigen::Index t = 0; t < part->rows(); ++t)
       for (Eigen::Index i = 0; i < part->cols(); ++i)
         if (!std::isfinite((*part)(t, i)))
-          throw_data({"forecast", fmt::format("a mean or band of {} that overflows at t = {:g}", f.variables[static_cast<std::size_t>(i)],
-                                              f.times[static_cast<std::size_t>(t)]),
-                      "finite numbers", "Forecast a shorter time (--until), give a smaller --bound, or fit again with columns in units in which their values are near 1."});
+          throw_data({"forecast",
+                      fmt::format("a mean or band of {} that overflows at t = {:g}",
+                                  f.variables[static_cast<std::size_t>(i)],
+                                  f.times[static_cast<std::size_t>(t)]),
+                      "finite numbers",
+                      "Forecast a shorter time (--until), give a smaller --bound, or fit again "
+                      "with columns in units in which their values are near 1."});
 }
 
 double horizon(const Forecast& f, const Vector& sd) {
@@ -377,21 +414,23 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   while (rows < s.times && total.moments.count(rows) >= least) ++rows;
   if (exact && total.kept_weight < 1.0 / options.attempts_per_draw) {
     f.status = ForecastStatus::too_few;
-    f.reason = fmt::format("masks with a probability of only {:.3g} survive: the model blows up too "
-                           "often; forecast a shorter time (--until), use --blow-up until, or fit "
-                           "again with another degree or dropout rate",
-                           total.kept_weight);
+    f.reason = fmt::format(
+        "masks with a probability of only {:.3g} survive: the model blows up too "
+        "often; forecast a shorter time (--until), use --blow-up until, or fit "
+        "again with another degree or dropout rate",
+        total.kept_weight);
   } else if (!exact && total.kept < options.draws) {
     f.status = ForecastStatus::too_few;
     f.reason = fmt::format(
         "only {} of {} trajectories survive {} attempts: the model blows up too often; forecast a "
         "shorter time (--until), use --blow-up until, or fit again with another degree or dropout "
-        "rate", total.kept, options.draws, total.tried);
+        "rate",
+        total.kept, options.draws, total.tried);
   } else if (rows < s.times) {
     f.status = ForecastStatus::too_few;
-    f.reason = fmt::format("no two trajectories are alive after t = {}; later times are left out",
-                           rows > 0 ? options.times[static_cast<std::size_t>(rows - 1)]
-                                    : s.start.time);
+    f.reason =
+        fmt::format("no two trajectories are alive after t = {}; later times are left out",
+                    rows > 0 ? options.times[static_cast<std::size_t>(rows - 1)] : s.start.time);
   } else {
     f.reason = fmt::format("{} trajectories, {} blew up", total.kept, f.discarded);
   }
@@ -421,19 +460,25 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
         c * (f.sd.cwiseAbs2().rowwise() + options.noise->cwiseAbs2().transpose()).cwiseSqrt();
     const Matrix lower = f.mean - reach, upper = f.mean + reach;
     if (sd_band) f.observed_lower = lower, f.observed_upper = upper;
-    if (q_band) f.observed_q_lower = lower, f.observed_q_upper = upper;  // right at the start, filled in below
+    if (q_band)
+      f.observed_q_lower = lower,
+      f.observed_q_upper = upper;  // right at the start, filled in below
   }
   f.horizon = horizon(f, model.climatological_sd());
   const auto& calibration = model.calibration;
-  if (sd_band && options.calibrated && calibration && std::abs(calibration->level - options.level) < 1e-9 &&
+  if (sd_band && options.calibrated && calibration &&
+      std::abs(calibration->level - options.level) < 1e-9 &&
       (!calibration->observed || options.noise)) {
     f.calibrated = true;
-    Matrix &lower = calibration->observed ? f.observed_lower : f.lower, &upper = calibration->observed ? f.observed_upper : f.upper;
+    Matrix &lower = calibration->observed ? f.observed_lower : f.lower,
+           &upper = calibration->observed ? f.observed_upper : f.upper;
     for (int t = 0; t < rows; ++t)
       for (int i = 0; i < s.n; ++i) {
-        const double sd = calibration->observed ? std::hypot(f.sd(t + 1, i), (*options.noise)[i]) : f.sd(t + 1, i);
-        const double reach = calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
-                             (sd + kCalibrationFloor * model.size[i]);
+        const double sd = calibration->observed ? std::hypot(f.sd(t + 1, i), (*options.noise)[i])
+                                                : f.sd(t + 1, i);
+        const double reach =
+            calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
+            (sd + kCalibrationFloor * model.size[i]);
         lower(t + 1, i) = f.mean(t + 1, i) - reach;
         upper(t + 1, i) = f.mean(t + 1, i) + reach;
       }
@@ -452,8 +497,9 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     states.row(0) = model.scaling.to_user(s.start_of(sample.index)).transpose();
     for (int t = 0; t < outputs; ++t)
       for (int i = 0; i < s.n; ++i)
-        states(t + 1, i) = model.scaling.offset[i] + model.scaling.scale[i] *
-                           sample.states[static_cast<std::size_t>(i * s.stride() + t)];
+        states(t + 1, i) =
+            model.scaling.offset[i] +
+            model.scaling.scale[i] * sample.states[static_cast<std::size_t>(i * s.stride() + t)];
   }
   f.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return f;
@@ -476,7 +522,9 @@ SingleTrajectory single_trajectory(const Model& model, SingleField which,
   });
   const Solution solution =
       solve(field, s.t0, model.scaling.to_model(s.start.state), s.output_times, s.solver);
-  SingleTrajectory result{{s.start.time}, Matrix(solution.outputs + 1, s.n), solution.status,
+  SingleTrajectory result{{s.start.time},
+                          Matrix(solution.outputs + 1, s.n),
+                          solution.status,
                           solution.reached * model.scaling.time};
   result.states.row(0) = s.start.state.transpose();
   for (int t = 0; t < solution.outputs; ++t) {
@@ -484,7 +532,8 @@ SingleTrajectory single_trajectory(const Model& model, SingleField which,
     result.states.row(t + 1) =
         model.scaling.to_user(solution.states.row(t).transpose()).transpose();
   }
-  require_finite(result.states.allFinite(), "forecast", "a trajectory that overflows in the units of the data",
+  require_finite(result.states.allFinite(), "forecast",
+                 "a trajectory that overflows in the units of the data",
                  "Forecast a shorter time (--until), or give a smaller --bound.");
   return result;
 }

@@ -36,7 +36,8 @@ struct ForecastOptions {
   std::optional<double> from = {};
   /// Output times, increasing, all after the start.
   std::vector<double> times = {};
-  /// Measured inputs of the model, user's units, the time not among them; from the start to the end, or to one spacing before it.
+  /// Measured inputs of the model, user's units, the time not among them; from the start to the
+  /// end, or to one spacing before it.
   std::optional<InputSignal> inputs = {};
   int draws = 1000;
   double level = 0.95;
@@ -56,12 +57,13 @@ struct ForecastOptions {
   double bound_factor = 1e6;
   /// At most this many trajectories are tried for each one asked for.
   int attempts_per_draw = 20;
-  /// How many trajectories the result carries whole, for figures; 0 to 1000. They change nothing else.
+  /// How many trajectories the result carries whole, for figures; 0 to 1000. They change nothing
+  /// else.
   int samples = 0;
   /// Widen or narrow the sd band as the model's calibration says, where it has one of this level.
   bool calibrated = true;
-  /// Standard deviation of an observation of the state, per variable: then there are bands for what would be
-  /// observed, too.
+  /// Standard deviation of an observation of the state, per variable: then there are bands for what
+  /// would be observed, too.
   std::optional<Vector> noise = {};
   std::uint64_t seed = 1;
   int threads = 1;
@@ -77,30 +79,33 @@ struct Forecast {
   std::vector<std::string> variables;
   std::vector<double> times;
   Matrix mean, sd;
-  Matrix lower, upper;                 ///< mean ± c sd; empty unless asked for
-  Matrix q_lower, q_median, q_upper;   ///< quantiles; empty unless asked for
-  /// The same for an observation of the state, with its noise: mean ± c (sd² + σ²)^½, and the quantiles of the mixture
-  /// Σ_k w_k N(x_k, σ²) over the draws. Empty unless ForecastOptions::noise is given.
+  Matrix lower, upper;                ///< mean ± c sd; empty unless asked for
+  Matrix q_lower, q_median, q_upper;  ///< quantiles; empty unless asked for
+  /// The same for an observation of the state, with its noise: mean ± c (sd² + σ²)^½, and the
+  /// quantiles of the mixture Σ_k w_k N(x_k, σ²) over the draws. Empty unless
+  /// ForecastOptions::noise is given.
   Matrix observed_lower, observed_upper, observed_q_lower, observed_q_upper;
   /// 1 - P(blow-up by that time), over all trajectories tried, the discarded ones too.
   std::vector<double> alive;
   double level = 0.95;
-  /// The first draws that count, in draw order; of enumerated masks the most probable. Rows are times,
-  /// the start first; one that blows up and counts until then has fewer.
+  /// The first draws that count, in draw order; of enumerated masks the most probable. Rows are
+  /// times, the start first; one that blows up and counts until then has fewer.
   std::vector<Matrix> samples;
 
   ForecastStatus status = ForecastStatus::complete;
   std::string reason;
-  long draws = 0;      ///< asked for; the number of fields when enumerated
-  long kept = 0;       ///< that count
-  long discarded = 0;  ///< that blew up: not counted, or counted until then
-  long integrated = 0; ///< distinct trajectories; equal masks are integrated once
+  long draws = 0;                     ///< asked for; the number of fields when enumerated
+  long kept = 0;                      ///< that count
+  long discarded = 0;                 ///< that blew up: not counted, or counted until then
+  long integrated = 0;                ///< distinct trajectories; equal masks are integrated once
   double discard_probability = 0;     ///< weight of the discarded among all that were tried
   std::vector<double> blow_up_times;  ///< of the discarded, in draw order
-  /// lower and upper, or those of observations where the model is calibrated on them, are mean ± factor (sd + floor), not mean ± c sd.
+  /// lower and upper, or those of observations where the model is calibrated on them, are mean ±
+  /// factor (sd + floor), not mean ± c sd.
   bool calibrated = false;
-  /// Predictability horizon: the time after the start at which the spread, the root mean square over variables of sd over the sd of the data,
-  /// first passes kHorizon. Infinite where it does not; NaN where it is not known.
+  /// Predictability horizon: the time after the start at which the spread, the root mean square
+  /// over variables of sd over the sd of the data, first passes kHorizon. Infinite where it does
+  /// not; NaN where it is not known.
   double horizon = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
 };
@@ -108,18 +113,18 @@ struct Forecast {
 /// The same share of the error ends the valid prediction time.
 inline constexpr double kHorizon = 0.4;
 
-/// Algorithm 2 of the paper: draws of the posterior, integrated forward, blow-ups counted. Same seed,
-/// same bits for any number of threads. The model gives units, start and bound; the posterior the
-/// fields, in the model's units. The result of fewer than two surviving trajectories has no
+/// Algorithm 2 of the paper: draws of the posterior, integrated forward, blow-ups counted. Same
+/// seed, same bits for any number of threads. The model gives units, start and bound; the posterior
+/// the fields, in the model's units. The result of fewer than two surviving trajectories has no
 /// rows but the start. Throws Error (usage) for options out of range.
 Forecast forecast(const Posterior& posterior, const Model& model, const ForecastOptions& options,
                   const Observer& observer);
-/// The same with the model's own posterior; `options.mask` is for that of dropout. Without options.init
-/// a trajectory posterior draws each trajectory's start together with its field.
+/// The same with the model's own posterior; `options.mask` is for that of dropout. Without
+/// options.init a trajectory posterior draws each trajectory's start together with its field.
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer);
 
-/// Tolerances whose error stays inside the band: SciPy's defaults for a dropout model, finer ones for a
-/// trajectory posterior, whose band may be narrow.
+/// Tolerances whose error stays inside the band: SciPy's defaults for a dropout model, finer ones
+/// for a trajectory posterior, whose band may be narrow.
 SolverOptions default_solver(const Model& model);
 
 /// Where and when a forecast with these options starts, in the user's units.

@@ -19,11 +19,14 @@ std::string quantile_name(const std::string& variable, double probability) {
   return fmt::format("{}_q{:.12g}", variable, 100 * probability);
 }
 
-/// What stands between a variable and the name of a band of its observations: _observed, with more underscores before it where a variable
-/// is another one and that, so that no two columns have one name.
+/// What stands between a variable and the name of a band of its observations: _observed, with more
+/// underscores before it where a variable is another one and that, so that no two columns have one
+/// name.
 std::string observed_mark(const std::vector<std::string>& variables) {
   std::string mark = "_observed";
-  const auto taken = [&](const std::string& v) { return std::find(variables.begin(), variables.end(), v + mark) != variables.end(); };
+  const auto taken = [&](const std::string& v) {
+    return std::find(variables.begin(), variables.end(), v + mark) != variables.end();
+  };
   while (std::any_of(variables.begin(), variables.end(), taken)) mark = '_' + mark;
   return mark;
 }
@@ -34,8 +37,10 @@ std::string format_forecast(const Forecast& f) {
   std::vector<const Matrix*> parts = {&f.mean, &f.sd};
   if (f.lower.size() > 0) parts.insert(parts.end(), {&f.lower, &f.upper});
   if (f.q_lower.size() > 0) parts.insert(parts.end(), {&f.q_lower, &f.q_median, &f.q_upper});
-  if (f.observed_lower.size() > 0) parts.insert(parts.end(), {&f.observed_lower, &f.observed_upper});
-  if (f.observed_q_lower.size() > 0) parts.insert(parts.end(), {&f.observed_q_lower, &f.observed_q_upper});
+  if (f.observed_lower.size() > 0)
+    parts.insert(parts.end(), {&f.observed_lower, &f.observed_upper});
+  if (f.observed_q_lower.size() > 0)
+    parts.insert(parts.end(), {&f.observed_q_lower, &f.observed_q_upper});
   const std::string mark = observed_mark(f.variables);
   std::string text = "t";
   const auto column = [&](const std::string& name) { text += ',' + csv_cell(name); };
@@ -44,11 +49,13 @@ std::string format_forecast(const Forecast& f) {
     if (f.lower.size() > 0)
       for (const char* part : {"_lower", "_upper"}) column(v + part);
     if (f.q_lower.size() > 0)
-      for (const double p : {(1 - f.level) / 2, 0.5, (1 + f.level) / 2}) column(quantile_name(v, p));
+      for (const double p : {(1 - f.level) / 2, 0.5, (1 + f.level) / 2})
+        column(quantile_name(v, p));
     if (f.observed_lower.size() > 0)
       for (const char* part : {"_lower", "_upper"}) column(v + mark + part);
     if (f.observed_q_lower.size() > 0)
-      for (const double p : {(1 - f.level) / 2, (1 + f.level) / 2}) column(quantile_name(v + mark, p));
+      for (const double p : {(1 - f.level) / 2, (1 + f.level) / 2})
+        column(quantile_name(v + mark, p));
   }
   text += ",alive\n";
   for (std::size_t t = 0; t < f.times.size(); ++t) {
@@ -89,9 +96,7 @@ Forecast read_forecast(const std::filesystem::path& path) {
       m.col(i) = rows.states.col(column.at(name(f.variables[static_cast<std::size_t>(i)])));
     return true;
   };
-  const auto suffix = [](const char* s) {
-    return [s](const std::string& v) { return v + s; };
-  };
+  const auto suffix = [](const char* s) { return [s](const std::string& v) { return v + s; }; };
   fill(f.mean, suffix("_mean"));
   fill(f.sd, suffix("_sd"));
   fill(f.lower, suffix("_lower"));

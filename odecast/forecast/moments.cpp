@@ -19,8 +19,8 @@ RunningMoments::RunningMoments(int variables, int times)
 
 void RunningMoments::add(const double* states, int stride, int outputs, double weight) {
   assert(outputs <= times_);
-  const MomentsJob job{variables_, outputs, stride, times_, weight, states,
-                       counts_.data(), share_.data(), means_.data(), squares_.data()};
+  const MomentsJob job{variables_, outputs,        stride,        times_,        weight,
+                       states,     counts_.data(), share_.data(), means_.data(), squares_.data()};
   switch (active_isa()) {
     case Isa::sse2: return add_moments_sse2(job);
     case Isa::avx2: return add_moments_avx2(job);

@@ -6,8 +6,8 @@
 
 namespace odecast {
 
-/// Running mean and variance of trajectories at fixed output times, in one pass and constant memory.
-/// A trajectory may end early; each time counts those that reached it.
+/// Running mean and variance of trajectories at fixed output times, in one pass and constant
+/// memory. A trajectory may end early; each time counts those that reached it.
 ///   add (Welford 1962, West 1979):  N <- N + w, δ = x - μ, μ <- μ + δ w/N, S <- S + w δ (x - μ)
 ///   merge (Chan, Golub, LeVeque 1979):  δ = μ_b - μ_a, μ = μ_a + δ N_b/N,
 ///     S = S_a + S_b + δ² N_a N_b/N

@@ -22,7 +22,7 @@ void add_moments_avx512(const MomentsJob& job);
 namespace {
 
 [[maybe_unused]] void add_moments(const MomentsJob& job) {
-  double *__restrict count = job.count, *__restrict share = job.share;
+  double* __restrict count = job.count, * __restrict share = job.share;
   const double weight = job.weight;
   for (int t = 0; t < job.outputs; ++t) {
     count[t] += weight;
@@ -30,7 +30,8 @@ namespace {
   }
   for (int v = 0; v < job.variables; ++v) {
     const double* __restrict x = job.x + v * job.x_stride;
-    double *__restrict mean = job.mean + v * job.stride, *__restrict square = job.square + v * job.stride;
+    double* __restrict mean = job.mean + v * job.stride, * __restrict square =
+                                                             job.square + v * job.stride;
     for (int t = 0; t < job.outputs; ++t) {
       const double before = mean[t], delta = x[t] - before, after = before + delta * share[t];
       mean[t] = after;

@@ -172,13 +172,13 @@ LossGradient loss_gradient(const Network& network, const Matrix& inputs, const M
   for (std::size_t l = depth; l-- > 0;) {
     const Layer& layer = network.layers[l];
     Matrix z_bar = cotangent.cwiseProduct(slope(layer, y[l], a[l + 1]));  // σ'(y) ∘ ā
-    apply_mask(layer, masks, l, z_bar);                                  // d ∘ …
+    apply_mask(layer, masks, l, z_bar);                                   // d ∘ …
     end -= layer.biases.size();
     result.gradient.segment(end, layer.biases.size()) = z_bar.colwise().sum().transpose();
     end -= layer.weights.size();
     Eigen::Map<Matrix>(result.gradient.data() + end, layer.weights.rows(), layer.weights.cols()) =
-        z_bar.transpose() * a[l];                                         // W̄ = z̄ xᵀ
-    if (l > 0) cotangent = z_bar * layer.weights;                         // x̄ = Wᵀ z̄
+        z_bar.transpose() * a[l];                  // W̄ = z̄ xᵀ
+    if (l > 0) cotangent = z_bar * layer.weights;  // x̄ = Wᵀ z̄
   }
   return result;
 }

@@ -10,12 +10,9 @@ std::optional<PolynomialKernel> polynomial_kernel(const Network& network) {
   if (hidden.activation != Activation::power || out.activation != Activation::identity ||
       out.dropout != 0)
     return std::nullopt;
-  return PolynomialKernel{hidden.weights,
-                          hidden.biases,
-                          out.weights * integer_power(hidden.mask_value(), hidden.power),
-                          out.biases,
-                          hidden.power,
-                          hidden.dropout};
+  return PolynomialKernel{
+      hidden.weights, hidden.biases, out.weights * integer_power(hidden.mask_value(), hidden.power),
+      out.biases,     hidden.power,  hidden.dropout};
 }
 
 Moments exact_moments(const PolynomialKernel& kernel, const Vector& u) {
@@ -28,12 +25,13 @@ Moments exact_moments(const PolynomialKernel& kernel, const Vector& u) {
 
 KernelExpansion expand(const PolynomialKernel& kernel) {
   KernelExpansion e;
-  e.basis = std::make_shared<const MonomialBasis>(static_cast<int>(kernel.W1.cols()),
-                                                  kernel.degree);
+  e.basis =
+      std::make_shared<const MonomialBasis>(static_cast<int>(kernel.W1.cols()), kernel.degree);
   e.constant = kernel.B2;
   e.W2 = kernel.W2;
   e.powers.resize(kernel.units(), e.basis->size());
-  for (int j = 0; j < kernel.units(); ++j) e.powers.row(j) = e.basis->expand_power(kernel.W1.row(j), kernel.B1[j]).transpose();
+  for (int j = 0; j < kernel.units(); ++j)
+    e.powers.row(j) = e.basis->expand_power(kernel.W1.row(j), kernel.B1[j]).transpose();
   return e;
 }
 

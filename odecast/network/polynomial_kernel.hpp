@@ -40,24 +40,29 @@ struct Moments {
 /// Exact mean and covariance of f(u|d) over the masks.
 Moments exact_moments(const PolynomialKernel& kernel, const Vector& u);
 
-/// Every unit's share of the field, expanded: f(u|d) = B2 + Σ_j d_j share_j φ(u), share_j = W2_j power_jᵀ with (a_j)^p = power_j · φ(u).
+/// Every unit's share of the field, expanded: f(u|d) = B2 + Σ_j d_j share_j φ(u), share_j = W2_j
+/// power_jᵀ with (a_j)^p = power_j · φ(u).
 struct KernelExpansion {
   std::shared_ptr<const MonomialBasis> basis;
   Vector constant;  ///< B2
   Matrix W2;        ///< outputs × units
   Matrix powers;    ///< units × monomials
 
-  double share(Eigen::Index unit, Eigen::Index output, Eigen::Index monomial) const { return W2(output, unit) * powers(unit, monomial); }
+  double share(Eigen::Index unit, Eigen::Index output, Eigen::Index monomial) const {
+    return W2(output, unit) * powers(unit, monomial);
+  }
 };
 KernelExpansion expand(const PolynomialKernel& kernel);
-/// What a kernel may have, so that expanding it takes tens of MB: outputs × monomials, and units × monomials.
+/// What a kernel may have, so that expanding it takes tens of MB: outputs × monomials, and units ×
+/// monomials.
 inline constexpr double kMostCoefficients = 1e5, kMostUnitPowers = 4e6;
 bool can_expand(int arguments, int outputs, int degree, double units);
 
 /// Σ over kept units; `d` has one 0/1 entry per unit (or weights, such as q for the mean field).
 PolynomialField masked_field(const KernelExpansion& expansion, const Vector& d);
 
-/// The same field in other coordinates: u = offset + scale ∘ v, du/dt = rate ∘ (the kernel's value).
+/// The same field in other coordinates: u = offset + scale ∘ v, du/dt = rate ∘ (the kernel's
+/// value).
 PolynomialKernel change_units(const PolynomialKernel& kernel, const Vector& offset,
                               const Vector& scale, const Vector& rate);
 

@@ -59,7 +59,8 @@ std::size_t ByteReader::read_some(char* to, std::size_t size) {
     return early > 0 ? early : file_.read(to, size);
   }
   const auto broken = [&](const char* found) {
-    throw_data({path_.string(), found, "a whole gzip file", "Compress or transfer the file again."});
+    throw_data(
+        {path_.string(), found, "a whole gzip file", "Compress or transfer the file again."});
   };
   z_stream& z = inflater_->stream;
   z.next_out = reinterpret_cast<Bytef*>(to);
@@ -85,8 +86,10 @@ std::size_t ByteReader::read_some(char* to, std::size_t size) {
       inflater_->ended = false;
     }
     const int status = inflate(&z, Z_NO_FLUSH);
-    if (status == Z_STREAM_END) inflater_->ended = true;
-    else if (status != Z_OK && status != Z_BUF_ERROR) broken("damaged gzip data");
+    if (status == Z_STREAM_END)
+      inflater_->ended = true;
+    else if (status != Z_OK && status != Z_BUF_ERROR)
+      broken("damaged gzip data");
   }
   return asked - z.avail_out;
 }
@@ -126,8 +129,10 @@ WholeFile::WholeFile(const std::filesystem::path& path, ByteReader& reader) {
     held_.resize(used + got);
     if (got < chunk) break;
     if (reader.inflates() && held_.size() > most_unpacked(reader.packed()))
-      throw_data({path.string(), "an array that unpacks to more than " + std::to_string(held_.size() >> 20) + " MiB",
-                  "no more than 100 times the file, or 64 MiB", "Unpack it first: gunzip."});
+      throw_data(
+          {path.string(),
+           "an array that unpacks to more than " + std::to_string(held_.size() >> 20) + " MiB",
+           "no more than 100 times the file, or 64 MiB", "Unpack it first: gunzip."});
   }
   bytes_ = held_;
 }

@@ -11,11 +11,14 @@
 
 namespace odecast {
 
-/// Bytes that so many compressed ones may become in memory: measured numbers compress by a few times, constants by a thousand.
-constexpr std::uint64_t most_unpacked(std::uint64_t packed) { return std::max<std::uint64_t>(64 << 20, 100 * packed); }
+/// Bytes that so many compressed ones may become in memory: measured numbers compress by a few
+/// times, constants by a thousand.
+constexpr std::uint64_t most_unpacked(std::uint64_t packed) {
+  return std::max<std::uint64_t>(64 << 20, 100 * packed);
+}
 
-/// Bytes of a file in order, gzip undone where its first bytes say so; "-" is standard input. Throws
-/// Error: file for the system's failures, data for broken compression.
+/// Bytes of a file in order, gzip undone where its first bytes say so; "-" is standard input.
+/// Throws Error: file for the system's failures, data for broken compression.
 class ByteReader {
  public:
   explicit ByteReader(const std::filesystem::path& path);
@@ -41,8 +44,9 @@ class ByteReader {
   std::uint64_t packed_ = 0;
 };
 
-/// All bytes of a file at once: a regular file is mapped, so that its pages need not stay in memory;
-/// anything else is what `reader` still has to give, compressed data no more than most_unpacked() of them.
+/// All bytes of a file at once: a regular file is mapped, so that its pages need not stay in
+/// memory; anything else is what `reader` still has to give, compressed data no more than
+/// most_unpacked() of them.
 class WholeFile {
  public:
   WholeFile(const std::filesystem::path& path, ByteReader& reader);

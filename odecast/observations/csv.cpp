@@ -20,12 +20,13 @@ namespace odecast {
 namespace {
 
 constexpr std::string_view kCertified = "# certified until ";
-constexpr std::size_t kChunk = 1 << 18;        // read at a time, and looked at to find the dialect
+constexpr std::size_t kChunk = 1 << 18;  // read at a time, and looked at to find the dialect
 constexpr std::size_t kLongestLine = 1 << 20;
 
-/// Lines end in LF, CRLF or CR; any number of CR before an LF belong to it, as some transfers write.
-/// Gives each line of the text to `line`, and how many there are of it: empty ones in a row come as one. Returns how many bytes are used up. What follows the last
-/// end of line is left, and so is a CR at the very end, unless `whole`.
+/// Lines end in LF, CRLF or CR; any number of CR before an LF belong to it, as some transfers
+/// write. Gives each line of the text to `line`, and how many there are of it: empty ones in a row
+/// come as one. Returns how many bytes are used up. What follows the last end of line is left, and
+/// so is a CR at the very end, unless `whole`.
 template <class Line>
 std::size_t each_line(std::string_view text, bool whole, const Line& line) {
   std::size_t used = 0;
@@ -140,7 +141,8 @@ bool could_be_thousands(std::string_view cell) {
   if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
   const auto comma = cell.find(',');
   if (comma < 1 || comma > 3 || cell.size() != comma + 4 || cell[0] == '0') return false;
-  return std::all_of(cell.begin(), cell.end(), [](char c) { return c == ',' || (c >= '0' && c <= '9'); });
+  return std::all_of(cell.begin(), cell.end(),
+                     [](char c) { return c == ',' || (c >= '0' && c <= '9'); });
 }
 
 struct SampleLine {
@@ -183,7 +185,8 @@ double rate(const std::vector<SampleLine>& sample, char separator, char decimal)
     for (const auto cell : cells.cells)
       numbers += is_missing(cell) || parse_cell(cell, '.') ||
                  (separator != ',' && decimal != '.' && parse_cell(cell, ','));
-    const double share = i == 0 ? 1 : (0.01 + numbers / static_cast<double>(cells.cells.size())) / 1.01;
+    const double share =
+        i == 0 ? 1 : (0.01 + numbers / static_cast<double>(cells.cells.size())) / 1.01;
     all += 1;
     good += widths[i] == width ? share : 0;
   }
@@ -215,25 +218,31 @@ char sniff_decimal(const std::vector<SampleLine>& sample, char separator, const 
   if (comma.line == 0) return '.';
   if (point.line != 0)
     throw_data({fmt::format("{}, lines {} and {}", name, point.line, comma.line),
-                fmt::format("{} with a decimal point and {} with a decimal comma", shown(point.text),
-                            shown(comma.text)),
-                "one decimal mark", "Say which: --decimal point or --decimal comma.", "",
+                fmt::format("{} with a decimal point and {} with a decimal comma",
+                            shown(point.text), shown(comma.text)),
+                "one decimal mark",
+                "Say which: --decimal point or --decimal comma.",
+                "",
                 {"Correct the file."}});
   if (thousands) {
     std::string as_point = comma.text, as_whole = comma.text;
     as_point[as_point.find(',')] = '.';
     as_whole.erase(as_whole.find(','), 1);
-    throw_data({fmt::format("{}, line {}", name, comma.line),
-                fmt::format("{}, which reads as {} with a decimal comma and as {} with commas between "
-                            "thousands",
-                            shown(comma.text), as_point, as_whole),
-                "numbers that can be read in one way only", "If it is a decimal comma: --decimal comma.",
-                "", {"If not, write the numbers without commas between thousands."}});
+    throw_data(
+        {fmt::format("{}, line {}", name, comma.line),
+         fmt::format("{}, which reads as {} with a decimal comma and as {} with commas between "
+                     "thousands",
+                     shown(comma.text), as_point, as_whole),
+         "numbers that can be read in one way only",
+         "If it is a decimal comma: --decimal comma.",
+         "",
+         {"If not, write the numbers without commas between thousands."}});
   }
   return ',';
 }
 
-bool sniff_header(const std::vector<SampleLine>& sample, const Dialect& d, const ReadOptions& options) {
+bool sniff_header(const std::vector<SampleLine>& sample, const Dialect& d,
+                  const ReadOptions& options) {
   Cells cells;
   const auto is_text = [&](std::string_view cell) {
     return !is_missing(cell) && !parse_cell(cell, d.decimal) && !parse_cell(cell, '.');
@@ -314,8 +323,8 @@ class Parser {
       throw_usage({"option --sample-step", "it for " + name, "an array without times",
                    "Remove it: a text table has a column of times."});
     if (options.decimal != 0 && options.decimal == options.separator)
-      throw_usage({"option --decimal", "a comma, which is also the separator", "two different characters",
-                   "Remove one of the options."});
+      throw_usage({"option --decimal", "a comma, which is also the separator",
+                   "two different characters", "Remove one of the options."});
   }
 
   /// Takes the lines of the text; returns how many bytes are used up. `whole`: nothing follows.
@@ -325,7 +334,8 @@ class Parser {
       if (!whole && text.find_first_of("\r\n") == text.npos) return 0;
       mark = begin(text, whole);
     }
-    return mark + each_line(text.substr(mark), whole, [this](std::string_view l, long count) { line(l, count); });
+    return mark + each_line(text.substr(mark), whole,
+                            [this](std::string_view l, long count) { line(l, count); });
   }
 
   TableInfo finish() {
@@ -333,9 +343,10 @@ class Parser {
       throw_data({table_.source, "no lines", "a header such as t,x,y,z and rows of numbers",
                   "Check that the right file was given."});
     if (rows_.count() == 0)
-      throw_data({table_.source, table_.dropped > 0
-                                     ? fmt::format("{} rows, each with a missing cell", table_.dropped)
-                                     : "a header and no rows",
+      throw_data({table_.source,
+                  table_.dropped > 0
+                      ? fmt::format("{} rows, each with a missing cell", table_.dropped)
+                      : "a header and no rows",
                   "rows of numbers below it", "Check that the file was written completely."});
     rows_.finish();
     return std::move(table_);
@@ -353,7 +364,8 @@ class Parser {
     // At least one line, however long.
     const std::string_view first =
         text.substr(0, std::max(kChunk, std::min(text.find_first_of("\r\n"), text.size() - 1) + 1));
-    if (first.find('\0') != first.npos) refuse("zero bytes, as in UTF-16 text or in no text at all");
+    if (first.find('\0') != first.npos)
+      refuse("zero bytes, as in UTF-16 text or in no text at all");
     const std::size_t mark = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
     std::string_view sample = first.substr(mark);
     if (!whole || first.size() < text.size())  // the last line may be cut
@@ -382,7 +394,8 @@ class Parser {
         at = stop;
       } else {
         const auto left = static_cast<std::size_t>(end - at);
-        const auto* stop = left > 0 ? static_cast<const char*>(std::memchr(at, separator, left)) : nullptr;
+        const auto* stop =
+            left > 0 ? static_cast<const char*>(std::memchr(at, separator, left)) : nullptr;
         if (!stop) stop = end;
         const std::string_view cell = original.substr(static_cast<std::size_t>(at - text.data()),
                                                       static_cast<std::size_t>(stop - at));
@@ -416,8 +429,9 @@ class Parser {
     cells_.split(text, table_.dialect.separator);
     if (cells_.fault) {
       const std::size_t c = cells_.cells.size() - 1;
-      throw_data({c < rows_.names().size() ? rows_.where(place, c)
-                                           : fmt::format("{}, column {}", rows_.where(place), c + 1),
+      throw_data({c < rows_.names().size()
+                      ? rows_.where(place, c)
+                      : fmt::format("{}, column {}", rows_.where(place), c + 1),
                   cells_.fault, "cells with both quotes or with none", "Correct the line.",
                   rows_.text_of(place)});
     }
@@ -447,9 +461,11 @@ class Parser {
     }
     // One column that is a whole row: the separator is none of those we know.
     if (names.size() == 1 && trimmed(text).find_first_of(" ,;\t|:") != text.npos)
-      throw_data({rows_.where(place), "one column in " + shown(trimmed(text)),
+      throw_data({rows_.where(place),
+                  "one column in " + shown(trimmed(text)),
                   fmt::format("columns separated by {}", name_of(d.separator)),
-                  "Say what separates them: --separator, one of , ; tab |.", rows_.text_of(place),
+                  "Say what separates them: --separator, one of , ; tab |.",
+                  rows_.text_of(place),
                   {"For blanks: `tr -s ' ' ',' < old.txt > new.csv`."}});
     rows_.name_columns(std::move(names), place);
     places_ = rows_.places().data();
@@ -487,7 +503,8 @@ class Parser {
                 fmt::format("{} {} in {}", found, found == 1 ? "cell" : "cells", shown(place.text)),
                 fmt::format("{} ({}) separated by {}", names.size(), fmt::join(names, ", "),
                             name_of(table_.dialect.separator)),
-                "Complete or remove the line.", rows_.text_of(place),
+                "Complete or remove the line.",
+                rows_.text_of(place),
                 {"If another character separates the columns: --separator, one of , ; tab |."}});
   }
 
@@ -515,17 +532,21 @@ class Parser {
     const bool comma = table_.dialect.decimal == ',';
     const bool other_mark =
         cell.find(comma ? '.' : ',') != cell.npos && parse_cell(cell, comma ? '.' : ',');
-    Complaint c{rows_.where(place, column), shown(cell),
-                fmt::format("a finite number{}", other_mark ? comma ? " with a decimal comma"
-                                                                    : " with a decimal point"
-                                                            : ""),
-                "Correct the value or remove the line.", rows_.text_of(place)};
+    Complaint c{
+        rows_.where(place, column), shown(cell),
+        fmt::format("a finite number{}",
+                    other_mark ? comma ? " with a decimal comma" : " with a decimal point" : ""),
+        "Correct the value or remove the line.", rows_.text_of(place)};
     if (other_mark && table_.dialect.separator != ',')
-      c.others.push_back(fmt::format("If all numbers are written so: --decimal {}.", comma ? "point" : "comma"));
+      c.others.push_back(
+          fmt::format("If all numbers are written so: --decimal {}.", comma ? "point" : "comma"));
     if (rows_.count() == 0 && table_.dialect.header == false)
       c.others.push_back("If the first line is a header: --header yes.");
-    if (rows_.count() == 0 && table_.dialect.header && rows_.id_column() >= columns_ && places_[column] != rows_.time_place() && !other_mark)
-      c.others.push_back("If the column tells trajectories apart: --id with its name. To leave it out: --variables with the others.");
+    if (rows_.count() == 0 && table_.dialect.header && rows_.id_column() >= columns_ &&
+        places_[column] != rows_.time_place() && !other_mark)
+      c.others.push_back(
+          "If the column tells trajectories apart: --id with its name. To leave it out: "
+          "--variables with the others.");
     throw_data(c);
   }
 
@@ -544,7 +565,7 @@ class Parser {
 }  // namespace
 
 TableInfo stream_csv(ByteReader& bytes, const std::string& name, const ReadOptions& options,
-                 const RowVisitor& visit) {
+                     const RowVisitor& visit) {
   Parser parser(name, options, visit);
   std::vector<char> buffer(kChunk);
   std::size_t held = 0;  // bytes of a line that has begun
@@ -557,14 +578,15 @@ TableInfo stream_csv(ByteReader& bytes, const std::string& name, const ReadOptio
     if (whole) return parser.finish();
     held = text.size() - used;
     if (held > kLongestLine)
-      throw_data({fmt::format("{}, line {}", name, parser.number() + 1), "a line of more than 1 MiB",
-                  "lines of numbers", "Check that the file is a text table."});
+      throw_data({fmt::format("{}, line {}", name, parser.number() + 1),
+                  "a line of more than 1 MiB", "lines of numbers",
+                  "Check that the file is a text table."});
     std::memmove(buffer.data(), buffer.data() + used, held);
   }
 }
 
 TableInfo stream_csv(std::string_view text, const std::string& name, const ReadOptions& options,
-                 const RowVisitor& visit) {
+                     const RowVisitor& visit) {
   Parser parser(name, options, visit);
   parser.lines(text, true);
   return parser.finish();
@@ -581,8 +603,8 @@ std::string format_csv(const Dataset& data) {
   text += '\n';
   for (const Trajectory& t : data.trajectories) {
     if (const char* fault = several ? name_fault(t.id) : nullptr)
-      throw_data({fmt::format("{}, trajectory {}", data.source, shown(t.id)), fault, "an id that a cell of CSV can hold",
-                  "Rename the trajectory."});
+      throw_data({fmt::format("{}, trajectory {}", data.source, shown(t.id)), fault,
+                  "an id that a cell of CSV can hold", "Rename the trajectory."});
     const std::string id = several ? csv_cell(t.id) + ',' : "";
     for (int i = 0; i < t.rows(); ++i) {
       text += id;

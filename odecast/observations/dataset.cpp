@@ -39,7 +39,9 @@ std::vector<std::string> columns_of(const Dataset& data) {
 }
 
 Trajectory part_of(const Trajectory& t, long begin, long end, const std::string& id) {
-  Trajectory part{id, {t.times.begin() + begin, t.times.begin() + end}, t.states.middleRows(begin, end - begin)};
+  Trajectory part{id,
+                  {t.times.begin() + begin, t.times.begin() + end},
+                  t.states.middleRows(begin, end - begin)};
   if (t.inputs.cols() > 0) part.inputs = t.inputs.middleRows(begin, end - begin);
   return part;
 }
@@ -81,7 +83,8 @@ Split split_last(const Dataset& data, double fraction) {
 Split hold_out(const Dataset& data, int block, int blocks) {
   const long rows = data.rows(), from = rows * block / blocks, until = rows * (block + 1) / blocks;
   Split split;
-  split.train = split.test = Dataset{data.variables, {}, {}, data.source, data.time_name, data.inputs};
+  split.train = split.test =
+      Dataset{data.variables, {}, {}, data.source, data.time_name, data.inputs};
   long first = 0;
   for (const Trajectory& t : data.trajectories) {
     const long size = t.rows();
@@ -113,7 +116,8 @@ const Trajectory& find_trajectory(const Dataset& data, const std::string& id) {
 Vector noise_level(const Dataset& data, double factor, NoiseOf of) {
   if (of == NoiseOf::sd) return factor * spread(data).sd;
   const Vector rms = root_mean_square(data);
-  return Vector::Constant(data.dimension(), factor * std::sqrt(rms.squaredNorm() / data.dimension()));
+  return Vector::Constant(data.dimension(),
+                          factor * std::sqrt(rms.squaredNorm() / data.dimension()));
 }
 
 void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t seed) {
@@ -122,10 +126,12 @@ void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t se
     Matrix& states = data.trajectories[k].states;
     for (Eigen::Index i = 0; i < states.rows(); ++i)
       for (Eigen::Index j = 0; j < states.cols(); ++j)
-        if (const double noisy = states(i, j) + standard_deviation[j] * stream.normal(); std::isfinite(noisy) || std::isnan(states(i, j)))
+        if (const double noisy = states(i, j) + standard_deviation[j] * stream.normal();
+            std::isfinite(noisy) || std::isnan(states(i, j)))
           states(i, j) = noisy;
         else
-          throw_usage({"--noise", "noise that overflows", "values that stay finite", "Give a smaller one."});
+          throw_usage({"--noise", "noise that overflows", "values that stay finite",
+                       "Give a smaller one."});
   }
 }
 
@@ -136,13 +142,20 @@ Spread spread(const Dataset& data) {
   for (const Trajectory& t : data.trajectories) result.mean += t.states.colwise().sum().transpose();
   result.mean /= rows;
   for (const Trajectory& t : data.trajectories)
-    result.sd += (t.states.rowwise() - result.mean.transpose()).array().square().colwise().sum()
-                     .matrix().transpose();
+    result.sd += (t.states.rowwise() - result.mean.transpose())
+                     .array()
+                     .square()
+                     .colwise()
+                     .sum()
+                     .matrix()
+                     .transpose();
   result.sd = (result.sd / rows).cwiseSqrt();
   for (Eigen::Index i = 0; i < n; ++i) {
     double least = std::numeric_limits<double>::infinity(), most = -least;
     for (const Trajectory& t : data.trajectories)
-      if (t.rows() > 0) least = std::min(least, t.states.col(i).minCoeff()), most = std::max(most, t.states.col(i).maxCoeff());
+      if (t.rows() > 0)
+        least = std::min(least, t.states.col(i).minCoeff()),
+        most = std::max(most, t.states.col(i).maxCoeff());
     if (most - least <= 1e-15 * std::abs(result.mean[i])) result.sd[i] = 0;
   }
   return result;

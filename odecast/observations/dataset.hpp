@@ -18,8 +18,8 @@ struct Trajectory {
   int rows() const { return static_cast<int>(times.size()); }
 };
 
-/// What drives a system: values of its inputs at increasing times, one column each. Between these they are linear, or held at
-/// the last value.
+/// What drives a system: values of its inputs at increasing times, one column each. Between these
+/// they are linear, or held at the last value.
 struct InputSignal {
   std::vector<double> times = {};
   Matrix values = {};
@@ -31,7 +31,7 @@ struct Dataset {
   std::vector<Trajectory> trajectories = {};
   /// For simulated data: the time after which it is not the true solution any more.
   std::optional<double> certified_until = {};
-  std::string source = "data";   ///< a file name, for messages
+  std::string source = "data";  ///< a file name, for messages
   std::string time_name = "t";
   std::vector<std::string> inputs = {};  ///< names of the input columns
 
@@ -39,7 +39,8 @@ struct Dataset {
   long rows() const;
 };
 
-/// Names of the columns of times and of ids in a file: time_name and `trajectory`, or others that no variable or input has.
+/// Names of the columns of times and of ids in a file: time_name and `trajectory`, or others that
+/// no variable or input has.
 std::string time_column(const Dataset& data);
 std::string id_column(const Dataset& data);
 
@@ -49,7 +50,8 @@ struct Split {
   Dataset train, test;
 };
 Split split_last(const Dataset& data, double fraction);
-/// The parts of `data` other than `block` of `blocks`, and that one. No trajectory of either goes across a cut.
+/// The parts of `data` other than `block` of `blocks`, and that one. No trajectory of either goes
+/// across a cut.
 Split hold_out(const Dataset& data, int block, int blocks);
 
 /// The trajectory with that id; the last one for an empty id. Throws Error (usage).
@@ -65,7 +67,8 @@ Vector noise_level(const Dataset& data, double factor, NoiseOf of);
 /// Adds independent Gaussian noise. `standard_deviation` has one entry per variable.
 void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t seed);
 
-/// Mean and standard deviation (over rows, dividing by their number) of each variable; 0 for one that is constant but for round-off.
+/// Mean and standard deviation (over rows, dividing by their number) of each variable; 0 for one
+/// that is constant but for round-off.
 struct Spread {
   Vector mean, sd;
 };

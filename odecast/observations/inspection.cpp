@@ -64,7 +64,9 @@ class NoiseEstimate {
       }
     }
     // The lowest order has the fewest missing.
-    if (std::none_of(store_[0].begin(), store_[0].end(), [&](const auto& values) { return values.size() >= capacity_; })) return;
+    if (std::none_of(store_[0].begin(), store_[0].end(),
+                     [&](const auto& values) { return values.size() >= capacity_; }))
+      return;
     stride_ *= 2;
     for (auto& order : store_)
       for (auto& values : order) {
@@ -78,7 +80,9 @@ class NoiseEstimate {
     Vector noise = Vector::Constant(static_cast<Eigen::Index>(columns_), unknown);
     for (std::size_t c = 0; c < columns_; ++c)
       for (auto& order : store_)
-        if (order[c].size() >= (&order == store_.data() ? 1u : 30u)) {  // a high order of few windows would win by chance
+        if (order[c].size() >= (&order == store_.data()
+                                    ? 1u
+                                    : 30u)) {  // a high order of few windows would win by chance
           double& best = noise[static_cast<Eigen::Index>(c)];
           best = std::fmin(best, spread_of(order[c]));
         }
@@ -138,7 +142,8 @@ class Sampling {
 
   std::vector<double> waiting_;
   long pairs_ = 0, gaps_ = 0;
-  double median_ = 0, smallest_ = std::numeric_limits<double>::infinity(), largest_ = 0, largest_gap_ = 0;
+  double median_ = 0, smallest_ = std::numeric_limits<double>::infinity(), largest_ = 0,
+         largest_gap_ = 0;
 };
 
 }  // namespace
@@ -158,7 +163,8 @@ Inspection inspect(const ObservationSource& source) {
   NoiseEstimate noise(n);
   Sampling sampling;
   source.replay([&](std::size_t which, double time, const double* values) {
-    if (which >= windows.size()) windows.resize(which + 1, {std::vector<double>(kWindow * (n + 1)), 0});
+    if (which >= windows.size())
+      windows.resize(which + 1, {std::vector<double>(kWindow * (n + 1)), 0});
     Window& w = windows[which];
     if (w.seen > 0) {
       const auto last = static_cast<std::size_t>((w.seen - 1) % kWindow);
@@ -178,7 +184,8 @@ Inspection inspect(const ObservationSource& source) {
         ++missing;
         continue;
       }
-      result.mean[i] += delta * (missing == 0 ? share : 1 / static_cast<double>(result.rows - missing));
+      result.mean[i] +=
+          delta * (missing == 0 ? share : 1 / static_cast<double>(result.rows - missing));
       squares[i] += delta * (x - result.mean[i]);
       result.smallest[i] = std::min(result.smallest[i], x);
       result.largest[i] = std::max(result.largest[i], x);
@@ -190,11 +197,17 @@ Inspection inspect(const ObservationSource& source) {
   for (Eigen::Index i = 0; i < size; ++i) {
     const long observed = result.rows - result.missing[static_cast<std::size_t>(i)];
     result.sd[i] = std::sqrt(squares[i] / static_cast<double>(observed));
-    if (observed == 0) result.mean[i] = result.smallest[i] = result.largest[i] = std::numeric_limits<double>::quiet_NaN();
-    require_finite(observed == 0 || (std::isfinite(result.mean[i]) && std::isfinite(result.sd[i])), source.name,
-                   fmt::format("values of {} whose squares overflow",
-                               i < source.dimension() ? source.variables[static_cast<std::size_t>(i)] : source.inputs[static_cast<std::size_t>(i - source.dimension())]),
-                   "Rescale the column, or remove the outliers.");
+    if (observed == 0)
+      result.mean[i] = result.smallest[i] = result.largest[i] =
+          std::numeric_limits<double>::quiet_NaN();
+    require_finite(
+        observed == 0 || (std::isfinite(result.mean[i]) && std::isfinite(result.sd[i])),
+        source.name,
+        fmt::format("values of {} whose squares overflow",
+                    i < source.dimension()
+                        ? source.variables[static_cast<std::size_t>(i)]
+                        : source.inputs[static_cast<std::size_t>(i - source.dimension())]),
+        "Rescale the column, or remove the outliers.");
     result.constant.push_back(observed > 0 && is_constant(observed, result.mean[i], result.sd[i]));
   }
   result.noise = noise.result();

@@ -13,9 +13,9 @@ struct Inspection {
   double first_time = 0, last_time = 0;    ///< over all trajectories
 
   // Sampling, within trajectories. A gap is a step of more than 1.5 times the median one.
-  long pairs = 0;                                ///< of neighbouring rows
-  double step = 0;                               ///< median of the first 10,000
-  double smallest_step = 0, largest_step = 0;    ///< without gaps
+  long pairs = 0;                              ///< of neighbouring rows
+  double step = 0;                             ///< median of the first 10,000
+  double smallest_step = 0, largest_step = 0;  ///< without gaps
   long gaps = 0;
   double largest_gap = 0;
   bool even = false;  ///< all steps but gaps equal to a millionth

@@ -108,7 +108,8 @@ class HeaderParser {
 
  private:
   char peek() {
-    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n')) text_.remove_prefix(1);
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n'))
+      text_.remove_prefix(1);
     return text_.empty() ? '\0' : text_.front();
   }
   bool accept(char c) {
@@ -154,7 +155,8 @@ class HeaderParser {
     return values;
   }
   [[noreturn]] void fail() const {
-    throw_data({where_, "a broken array header at " + shown(text_), "a .npy header", "Save the array again."});
+    throw_data({where_, "a broken array header at " + shown(text_), "a .npy header",
+                "Save the array again."});
   }
 
   std::string_view text_;
@@ -167,11 +169,14 @@ Array read_array(std::string_view bytes, const std::string& where) {
   };
   if (!bytes.starts_with(kMagic)) truncated("bytes that are no .npy array");
   if (bytes.size() < 12) truncated("an array that ends in its header");
-  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
+  };
   const std::size_t version = byte(6), begin = version == 1 ? 10 : 12;
   if (version < 1 || version > 3) truncated(fmt::format(".npy version {}", version));
-  const std::size_t length =
-      version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
+  const std::size_t length = version == 1
+                                 ? byte(8) | byte(9) << 8
+                                 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
   if (length > kLongestHeader) truncated(fmt::format("a header of {} bytes", length));
   if (length > bytes.size() - begin) truncated("an array that ends in its header");
   const auto header = HeaderParser(bytes.substr(begin, length), where).parse();
@@ -190,7 +195,8 @@ Array read_array(std::string_view bytes, const std::string& where) {
   const auto [end, error] = std::from_chars(d.data() + 2, d.data() + d.size(), a.item);
   if (error != std::errc{} || end != d.data() + d.size()) unknown();
   const bool text = a.kind == 'U' || a.kind == 'S';
-  const bool whole = (a.kind == 'i' || a.kind == 'u') && (a.item == 1 || a.item == 2 || a.item == 4 || a.item == 8);
+  const bool whole = (a.kind == 'i' || a.kind == 'u') &&
+                     (a.item == 1 || a.item == 2 || a.item == 4 || a.item == 8);
   const bool real = a.kind == 'f' && (a.item == 4 || a.item == 8);
   if (!(whole || real || (a.kind == 'b' && a.item == 1) || (text && a.item >= 1 && a.item <= 4096)))
     unknown();
@@ -198,11 +204,12 @@ Array read_array(std::string_view bytes, const std::string& where) {
 
   a.shape = *header.shape;
   if (a.shape.size() > 3)
-    throw_data({where, fmt::format("{} dimensions", a.shape.size()), "at most trajectories × rows × columns",
-                "Save the array in that shape."});
+    throw_data({where, fmt::format("{} dimensions", a.shape.size()),
+                "at most trajectories × rows × columns", "Save the array in that shape."});
   // Without numbers the other dimensions could be anything, and nothing would bound the work.
   if (std::count(a.shape.begin(), a.shape.end(), 0u) > 0)
-    throw_data({where, fmt::format("shape ({})", fmt::join(a.shape, ", ")), "at least one row and one column",
+    throw_data({where, fmt::format("shape ({})", fmt::join(a.shape, ", ")),
+                "at least one row and one column",
                 "Check that the array was filled before it was saved."});
   a.data = bytes.substr(begin + length);
   // The size is proved before it is believed: each factor divides what is left.
@@ -267,26 +274,33 @@ std::size_t rows_of(const Array& a) { return a.shape.size() == 3 ? a.shape[1] : 
 /// Widths are bounded so that a wrongly transposed array is an error and not a table of names.
 void check_width(const Array& a, const std::string& where) {
   if (a.shape.size() >= 2 && a.shape.back() > 10'000)
-    throw_data({where, fmt::format("shape ({})", fmt::join(a.shape, ", ")), "rows × at most 10000 columns",
-                "Save the array the other way round: a.T."});
+    throw_data({where, fmt::format("shape ({})", fmt::join(a.shape, ", ")),
+                "rows × at most 10000 columns", "Save the array the other way round: a.T."});
 }
 
 Columns npy_columns(std::string_view bytes, const std::string& name, const ReadOptions& o) {
   const Array a = read_array(bytes, name);
   check_width(a, name);
-  if (!a.number())
-    throw_data({name, "text", "numbers", "Save the array with a numeric type."});
+  if (!a.number()) throw_data({name, "text", "numbers", "Save the array with a numeric type."});
   if (a.shape.empty() || (o.step == 0 && (a.shape.size() == 1 || a.shape.back() < 2)))
-    throw_data({name, fmt::format("shape ({})", fmt::join(a.shape, ", ")),
-                "rows × columns, the first column being the time", "Give the spacing of the rows: --sample-step H.", "",
-                {"Save the times as the first column, or in an archive: np.savez(file, t=t, x=x)."}});
+    throw_data(
+        {name,
+         fmt::format("shape ({})", fmt::join(a.shape, ", ")),
+         "rows × columns, the first column being the time",
+         "Give the spacing of the rows: --sample-step H.",
+         "",
+         {"Save the times as the first column, or in an archive: np.savez(file, t=t, x=x)."}});
   Columns all;
   all.rows = rows_of(a);
   if (a.shape.size() == 3) all.trajectories = a.shape[0];
-  if (o.step == 0) all.columns.push_back(column_of(a, "t", 0));
-  else all.columns.push_back({"t"});
-  if (a.shape.size() == 1) all.columns.push_back(column_of(a, "x1", 0));
-  else add_columns(all, a, "x", o.step == 0 ? 1 : 0);
+  if (o.step == 0)
+    all.columns.push_back(column_of(a, "t", 0));
+  else
+    all.columns.push_back({"t"});
+  if (a.shape.size() == 1)
+    all.columns.push_back(column_of(a, "x1", 0));
+  else
+    add_columns(all, a, "x", o.step == 0 ? 1 : 0);
   return all;
 }
 
@@ -313,17 +327,27 @@ Columns npz_columns(const ZipArchive& archive, const std::string& name, const Re
     arrays.push_back({key, std::move(a)});
   }
   if (arrays.empty())
-    throw_data({name, "no arrays", "an .npz archive with t and the variables",
-                "Save it by np.savez(file, t=t, x=x).", "", {"From a spreadsheet, export CSV UTF-8."}});
+    throw_data({name,
+                "no arrays",
+                "an .npz archive with t and the variables",
+                "Save it by np.savez(file, t=t, x=x).",
+                "",
+                {"From a spreadsheet, export CSV UTF-8."}});
   const auto is_time = [&](const Named& n) {
-    return o.time.empty() ? lower_case(n.name) == "t" || lower_case(n.name) == "time" : n.name == o.time;
+    return o.time.empty() ? lower_case(n.name) == "t" || lower_case(n.name) == "time"
+                          : n.name == o.time;
   };
   const auto time = std::find_if(arrays.begin(), arrays.end(), is_time);
   if (time == arrays.end() && o.step == 0)
-    throw_data({name, "no array of times", "an array t or time", "Name it: --time NAME.", "",
+    throw_data({name,
+                "no array of times",
+                "an array t or time",
+                "Name it: --time NAME.",
+                "",
                 {"Give the spacing of the rows: --sample-step H."}});
   if (time != arrays.end() && o.step > 0)
-    throw_usage({"option --sample-step", "it beside the times of " + name, "one of them", "Remove the option."});
+    throw_usage({"option --sample-step", "it beside the times of " + name, "one of them",
+                 "Remove the option."});
   Columns all;
   for (const auto& n : arrays)
     if (n.array.shape.size() == 3) all.trajectories = n.array.shape[0];
@@ -337,8 +361,9 @@ Columns npz_columns(const ZipArchive& archive, const std::string& name, const Re
     const auto& shape = n.array.shape;
     if (&n == &leader && time != arrays.end()) {
       if (!n.array.number() || (shape.size() == 2 && !each && shape[1] != 1) || shape.size() > 2)
-        throw_data({name + ", array " + shown(n.name), fmt::format("shape ({})", fmt::join(shape, ", ")),
-                    "one time per row", "Save the times as a vector of numbers."});
+        throw_data({name + ", array " + shown(n.name),
+                    fmt::format("shape ({})", fmt::join(shape, ", ")), "one time per row",
+                    "Save the times as a vector of numbers."});
       Column c = column_of(n.array, n.name, 0);
       if (each) {
         c.row_stride = n.array.strides[1];
@@ -347,12 +372,16 @@ Columns npz_columns(const ZipArchive& archive, const std::string& name, const Re
       all.columns.push_back(c);
       continue;
     }
-    const bool alike = rows_of(n.array) == all.rows && (shape.size() != 3 || shape[0] == all.trajectories);
+    const bool alike =
+        rows_of(n.array) == all.rows && (shape.size() != 3 || shape[0] == all.trajectories);
     if (!alike) {
       if (!o.variables.empty()) continue;  // not among those asked for, or found missing below
-      throw_data({name + ", array " + shown(n.name), fmt::format("shape ({})", fmt::join(shape, ", ")),
+      throw_data({name + ", array " + shown(n.name),
+                  fmt::format("shape ({})", fmt::join(shape, ", ")),
                   fmt::format("{} rows as in {}", all.rows, shown(leader.name)),
-                  "Choose the arrays to read: --variables A,B,….", "", {"Save arrays of equal length."}});
+                  "Choose the arrays to read: --variables A,B,….",
+                  "",
+                  {"Save arrays of equal length."}});
     }
     add_columns(all, n.array, n.name);
   }
@@ -368,7 +397,8 @@ std::string text_at(const Array& a, const char* at) {
     for (std::size_t i = 0; i < a.item; i += 4) {
       std::uint32_t c = 0;
       for (std::size_t b = 0; b < 4; ++b)
-        c |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[i + (a.swapped ? 3 - b : b)])) << (8 * b);
+        c |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[i + (a.swapped ? 3 - b : b)]))
+             << (8 * b);
       if (c < 0x80) {
         text += static_cast<char>(c);
       } else if (c < 0x800) {
@@ -393,11 +423,12 @@ std::string text_at(const Array& a, const char* at) {
 }  // namespace
 
 bool is_array_file(std::string_view head) {
-  return head.starts_with(kMagic) || head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06");
+  return head.starts_with(kMagic) || head.starts_with("PK\x03\x04") ||
+         head.starts_with("PK\x05\x06");
 }
 
 TableInfo stream_arrays(std::string_view bytes, const std::string& name, const ReadOptions& options,
-                    const RowVisitor& visit) {
+                        const RowVisitor& visit) {
   TableInfo table;
   table.source = name;
   const bool single = bytes.starts_with(kMagic);
@@ -417,8 +448,12 @@ TableInfo stream_arrays(std::string_view bytes, const std::string& name, const R
   const auto& places = rows.places();
   for (std::size_t c = 0; c < all.columns.size(); ++c)
     if (places[c] && !all.columns[c].number && all.columns[c].base)
-      throw_data({name + ", array " + shown(all.columns[c].name), "text", "numbers",
-                  "Choose the arrays to read: --variables A,B,….", "", {"Name the one of the ids: --id NAME."}});
+      throw_data({name + ", array " + shown(all.columns[c].name),
+                  "text",
+                  "numbers",
+                  "Choose the arrays to read: --variables A,B,….",
+                  "",
+                  {"Name the one of the ids: --id NAME."}});
 
   std::string id;
   for (std::size_t k = 0; k < all.trajectories; ++k) {
@@ -430,7 +465,8 @@ TableInfo stream_arrays(std::string_view bytes, const std::string& name, const R
         const Column& column = all.columns[c];
         const char* at = column.base + k * column.trajectory_stride + i * column.row_stride;
         if (places[c]) {
-          const double value = column.base ? column.number(at) : static_cast<double>(i) * options.step;
+          const double value =
+              column.base ? column.number(at) : static_cast<double>(i) * options.step;
           *places[c] = value;
           if (std::isfinite(value)) continue;
           if (!std::isnan(value))
@@ -448,8 +484,8 @@ TableInfo stream_arrays(std::string_view bytes, const std::string& name, const R
     }
   }
   if (rows.count() == 0)
-    throw_data({name, fmt::format("{} rows, each with a missing cell", table.dropped), "rows of numbers",
-                "Check that the file was written completely."});
+    throw_data({name, fmt::format("{} rows, each with a missing cell", table.dropped),
+                "rows of numbers", "Check that the file was written completely."});
   rows.finish();
   return table;
 }
@@ -457,7 +493,8 @@ TableInfo stream_arrays(std::string_view bytes, const std::string& name, const R
 namespace {
 
 std::string npy_bytes(const std::string& descr, const std::string& shape, std::string_view data) {
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
   const std::size_t unpadded = 10 + header.size() + 1;
   header += std::string((64 - unpadded % 64) % 64, ' ') + '\n';
   std::string out(kMagic);
@@ -484,7 +521,10 @@ std::vector<std::uint32_t> code_points(const std::string& text) {
     if (byte >> 6 == 2 && !points.empty())
       points.back() = points.back() << 6 | (byte & 0x3fu);
     else
-      points.push_back(byte < 0x80 ? byte : byte < 0xe0 ? byte & 0x1fu : byte < 0xf0 ? byte & 0xfu : byte & 7u);
+      points.push_back(byte < 0x80   ? byte
+                       : byte < 0xe0 ? byte & 0x1fu
+                       : byte < 0xf0 ? byte & 0xfu
+                                     : byte & 7u);
   }
   return points;
 }
@@ -493,8 +533,8 @@ std::vector<std::uint32_t> code_points(const std::string& text) {
 
 std::string format_npy(const Dataset& data) {
   if (data.trajectories.size() != 1)
-    throw_usage({"output", fmt::format("{} trajectories for a .npy file", data.trajectories.size()), "one",
-                 "Write a .npz or a .csv file instead."});
+    throw_usage({"output", fmt::format("{} trajectories for a .npy file", data.trajectories.size()),
+                 "one", "Write a .npz or a .csv file instead."});
   const Trajectory& t = data.trajectories[0];
   std::vector<double> values;
   for (int i = 0; i < t.rows(); ++i) {
@@ -511,7 +551,8 @@ std::string format_npz(const Dataset& data) {
   const bool several = data.trajectories.size() > 1;
   if (several) {
     std::size_t longest = 1;
-    for (const Trajectory& t : data.trajectories) longest = std::max(longest, code_points(t.id).size());
+    for (const Trajectory& t : data.trajectories)
+      longest = std::max(longest, code_points(t.id).size());
     std::string ids;
     for (const Trajectory& t : data.trajectories) {
       std::vector<std::uint32_t> points = code_points(t.id);
@@ -519,14 +560,16 @@ std::string format_npz(const Dataset& data) {
       for (int i = 0; i < t.rows(); ++i)
         ids.append(reinterpret_cast<const char*>(points.data()), points.size() * 4);
     }
-    members.emplace_back(id_column(data) + ".npy", npy_bytes(fmt::format("<U{}", longest), fmt::format("{},", data.rows()), ids));
+    members.emplace_back(id_column(data) + ".npy", npy_bytes(fmt::format("<U{}", longest),
+                                                             fmt::format("{},", data.rows()), ids));
   }
   std::vector<double> values;
   const auto add = [&](const std::string& name) {
     members.emplace_back(name + ".npy", vector_bytes(values));
     values.clear();
   };
-  for (const Trajectory& t : data.trajectories) values.insert(values.end(), t.times.begin(), t.times.end());
+  for (const Trajectory& t : data.trajectories)
+    values.insert(values.end(), t.times.begin(), t.times.end());
   add(time_column(data));
   for (const bool inputs : {false, true}) {
     const auto& names = inputs ? data.inputs : data.variables;

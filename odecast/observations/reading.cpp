@@ -16,7 +16,8 @@
 namespace odecast {
 namespace {
 
-TableInfo stream_file(const std::filesystem::path& path, const ReadOptions& options, const RowVisitor& visit) {
+TableInfo stream_file(const std::filesystem::path& path, const ReadOptions& options,
+                      const RowVisitor& visit) {
   ByteReader bytes(path);
   if (!is_array_file(bytes.head())) return stream_csv(bytes, path.string(), options, visit);
   const WholeFile whole(path, bytes);
@@ -24,7 +25,7 @@ TableInfo stream_file(const std::filesystem::path& path, const ReadOptions& opti
 }
 
 TableInfo stream_memory(std::string_view bytes, const std::string& name, const ReadOptions& options,
-                    const RowVisitor& visit) {
+                        const RowVisitor& visit) {
   if (is_array_file(bytes)) return stream_arrays(bytes, name, options, visit);
   return stream_csv(bytes, name, options, visit);
 }
@@ -44,7 +45,8 @@ class Collector {
   }
 
   Dataset dataset(const TableInfo& table, const ReadOptions& options) {
-    Dataset data{table.variables, {}, table.certified_until, table.source, table.time_name, table.inputs};
+    Dataset data{table.variables, {},          table.certified_until, table.source,
+                 table.time_name, table.inputs};
     for (std::size_t k = 0; k < growing_.size(); ++k) {
       Growing g = std::move(growing_[k]);
       growing_[k] = {};
@@ -74,7 +76,8 @@ class Collector {
     const auto n = static_cast<Eigen::Index>(table.variables.size());
     const auto m = static_cast<Eigen::Index>(table.inputs.size());
     const auto rows = static_cast<Eigen::Index>(end - begin);
-    Eigen::Map<const Matrix> all(g.values.data() + begin * static_cast<std::size_t>(n + m), rows, n + m);
+    Eigen::Map<const Matrix> all(g.values.data() + begin * static_cast<std::size_t>(n + m), rows,
+                                 n + m);
     Trajectory t{std::move(id), {}, all.leftCols(n), m > 0 ? Matrix(all.rightCols(m)) : Matrix()};
     if (rows == static_cast<Eigen::Index>(g.times.size()))
       t.times = std::move(g.times);
@@ -84,8 +87,10 @@ class Collector {
     return t;
   }
 
-  /// Sorts, joins rows of the same time, takes the gaps out. Returns where the pieces between gaps end.
-  static std::vector<std::size_t> put_in_order(Growing& g, const TableInfo& table, const ReadOptions& o) {
+  /// Sorts, joins rows of the same time, takes the gaps out. Returns where the pieces between gaps
+  /// end.
+  static std::vector<std::size_t> put_in_order(Growing& g, const TableInfo& table,
+                                               const ReadOptions& o) {
     const std::size_t width = table.variables.size() + table.inputs.size();
     std::vector<std::size_t> order(g.times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -129,14 +134,15 @@ class Collector {
   [[noreturn]] static void refuse(const TableInfo& table, double time, long number, double before,
                                   long before_number) {
     const char* unit = table.format == "csv" ? "line" : "row";
-    throw_data({fmt::format("{}, {} {}", table.source, unit, number),
-                fmt::format("time {} after {} in {} {}", time, before, unit, before_number),
-                "times that increase along a trajectory",
-                time == before ? "Keep one row of each time: --duplicates first or --duplicates mean."
-                               : "Sort the rows by time: --sort.",
-                "",
-                {"Tell several trajectories apart: a column named trajectory (or --id NAME), a blank "
-                 "line between them, or a file for each."}});
+    throw_data(
+        {fmt::format("{}, {} {}", table.source, unit, number),
+         fmt::format("time {} after {} in {} {}", time, before, unit, before_number),
+         "times that increase along a trajectory",
+         time == before ? "Keep one row of each time: --duplicates first or --duplicates mean."
+                        : "Sort the rows by time: --sort.",
+         "",
+         {"Tell several trajectories apart: a column named trajectory (or --id NAME), a blank "
+          "line between them, or a file for each."}});
   }
 
   std::vector<Growing> growing_;
@@ -154,20 +160,23 @@ Dataset collect(const ReadOptions& options, TableInfo* understood, const Stream&
 
 }  // namespace
 
-TableInfo stream_observations(const std::vector<std::filesystem::path>& paths, const ReadOptions& options,
-                          const RowVisitor& visit) {
+TableInfo stream_observations(const std::vector<std::filesystem::path>& paths,
+                              const ReadOptions& options, const RowVisitor& visit) {
   if (paths.size() == 1) return stream_file(paths[0], options, visit);
   TableInfo all;
   for (const auto& path : paths) {
     if (std::count(paths.begin(), paths.end(), path) > 1)
-      throw_usage({"data " + shown(path.string()), "it given twice", "different files", "Remove one of them."});
+      throw_usage({"data " + shown(path.string()), "it given twice", "different files",
+                   "Remove one of them."});
     const std::size_t before = all.ids.size();
     bool checked = before == 0;
     TableInfo one = stream_file(path, options, [&](const TableInfo& table, const TableRow& row) {
       if (!checked && table.variables != all.variables)
-        throw_data({table.source, fmt::format("columns {}", fmt::join(table.variables, ", ")),
+        throw_data({table.source,
+                    fmt::format("columns {}", fmt::join(table.variables, ", ")),
                     fmt::format("{} as in {}", fmt::join(all.variables, ", "), paths[0].string()),
-                    "Choose common columns: --variables A,B,….", "",
+                    "Choose common columns: --variables A,B,….",
+                    "",
                     {"Fit the files separately."}});
       checked = true;
       TableRow moved = row;
@@ -176,11 +185,11 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths, c
     });
     const bool alone = one.ids.size() == 1;
     const std::string file = printable(one.source);
-    for (const auto& id : one.ids)
-      all.ids.push_back(alone && id.empty() ? file : file + ":" + id);
+    for (const auto& id : one.ids) all.ids.push_back(alone && id.empty() ? file : file + ":" + id);
     one.ids = std::move(all.ids);
     if (all.certified_until)
-      one.certified_until = std::min(*all.certified_until, one.certified_until.value_or(*all.certified_until));
+      one.certified_until =
+          std::min(*all.certified_until, one.certified_until.value_or(*all.certified_until));
     one.dropped += all.dropped;
     all = std::move(one);
   }
@@ -188,22 +197,29 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths, c
   return all;
 }
 
-Dataset read_observations(const std::vector<std::filesystem::path>& paths, const ReadOptions& options,
-                          TableInfo* table) {
-  return collect(options, table, [&](const RowVisitor& visit) { return stream_observations(paths, options, visit); });
+Dataset read_observations(const std::vector<std::filesystem::path>& paths,
+                          const ReadOptions& options, TableInfo* table) {
+  return collect(options, table, [&](const RowVisitor& visit) {
+    return stream_observations(paths, options, visit);
+  });
 }
 
 Dataset read_observations(const std::filesystem::path& path, const ReadOptions& options) {
   return read_observations(std::vector{path}, options);
 }
 
-Dataset parse_observations(std::string_view bytes, const std::string& name, const ReadOptions& options) {
-  return collect(options, nullptr, [&](const RowVisitor& visit) { return stream_memory(bytes, name, options, visit); });
+Dataset parse_observations(std::string_view bytes, const std::string& name,
+                           const ReadOptions& options) {
+  return collect(options, nullptr, [&](const RowVisitor& visit) {
+    return stream_memory(bytes, name, options, visit);
+  });
 }
 
 std::string format_observations(const std::filesystem::path& path, const Dataset& data) {
   const auto extension = lower_case(path.extension().string());
-  return extension == ".npy" ? format_npy(data) : extension == ".npz" ? format_npz(data) : format_csv(data);
+  return extension == ".npy"   ? format_npy(data)
+         : extension == ".npz" ? format_npz(data)
+                               : format_csv(data);
 }
 
 void write_observations(const std::filesystem::path& path, const Dataset& data) {

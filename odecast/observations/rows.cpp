@@ -22,8 +22,9 @@ std::string lower_case(std::string_view s) {
 
 bool is_missing(std::string_view cell) {
   static constexpr std::array<std::string_view, 19> spellings = {
-      "",     "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-      "<NA>", "N/A",  "NA",       "NULL", "NaN",    "None",     "n/a",  "nan",  "null"};
+      "",     "#N/A",   "#N/A N/A", "#NA",  "-1.#IND", "-1.#QNAN", "-NaN",
+      "-nan", "1.#IND", "1.#QNAN",  "<NA>", "N/A",     "NA",       "NULL",
+      "NaN",  "None",   "n/a",      "nan",  "null"};
   return std::find(spellings.begin(), spellings.end(), cell) != spellings.end();
 }
 
@@ -43,16 +44,21 @@ Rows::Rows(TableInfo& table, const ReadOptions& options, const RowVisitor& visit
 void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   names_ = std::move(names);
   const std::string at = where(place);
-  const std::string have = fmt::format("columns {}", fmt::join(names_, ", "));  // a message shows its beginning
+  const std::string have =
+      fmt::format("columns {}", fmt::join(names_, ", "));  // a message shows its beginning
   std::set<std::string_view> seen;  // a line of 1 MiB has room for half a million names
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (!is_utf8(names_[i]))
       throw_data({at, "bytes that are not UTF-8", "column names in UTF-8 or ASCII",
                   "Save the file as CSV UTF-8."});
-    // A column without a name is usually an index that pandas wrote. It may stay when not asked for.
+    // A column without a name is usually an index that pandas wrote. It may stay when not asked
+    // for.
     if (names_[i].empty() && options_.variables.empty())
-      throw_data({at, fmt::format("no name for column {}", i + 1), "a name for every column",
-                  "Name the column in the first line, e.g. t,x,y,z.", text_of(place),
+      throw_data({at,
+                  fmt::format("no name for column {}", i + 1),
+                  "a name for every column",
+                  "Name the column in the first line, e.g. t,x,y,z.",
+                  text_of(place),
                   {"Choose the columns to read: --variables x,y,z.",
                    "From pandas, write the file with to_csv(…, index=False)."}});
     if (!names_[i].empty() && !seen.insert(names_[i]).second)
@@ -62,13 +68,15 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   const auto named = [&](const std::string& wanted, const char* option) {
     const auto found = std::find(names_.begin(), names_.end(), wanted);
     if (found == names_.end() || wanted.empty())
-      throw_usage({option, "no column " + shown(wanted) + " in " + at, have, "Use one of these names."});
+      throw_usage(
+          {option, "no column " + shown(wanted) + " in " + at, have, "Use one of these names."});
     return static_cast<std::size_t>(found - names_.begin());
   };
   // A column asked for by name is what was asked for.
   const auto asked = [&](const std::string& name) {
     return std::count(options_.variables.begin(), options_.variables.end(), name) +
-               std::count(options_.inputs.begin(), options_.inputs.end(), name) > 0;
+               std::count(options_.inputs.begin(), options_.inputs.end(), name) >
+           0;
   };
   const auto by_default = [&](std::initializer_list<std::string_view> wanted, bool unless_asked) {
     for (const auto name : wanted)
@@ -80,17 +88,22 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   std::vector<const char*> taken(names_.size(), nullptr);
   const auto take = [&](std::size_t c, const char* option) {
     if (taken[c])
-      throw_usage({option, "the column " + shown(names_[c]) + " twice", "each column for one purpose",
-                   "Name other columns."});
+      throw_usage({option, "the column " + shown(names_[c]) + " twice",
+                   "each column for one purpose", "Name other columns."});
     taken[c] = option;
   };
-  time_column_ = options_.time.empty() ? by_default({"t", "time"}, false) : named(options_.time, "--time");
+  time_column_ =
+      options_.time.empty() ? by_default({"t", "time"}, false) : named(options_.time, "--time");
   if (time_column_ == none)
-    throw_data({at, have, "a header with a time column named t or time",
-                "Name it: --time NAME.", text_of(place),
+    throw_data({at,
+                have,
+                "a header with a time column named t or time",
+                "Name it: --time NAME.",
+                text_of(place),
                 {"Add the header line, e.g. t,x,y,z.", "Say that there is none: --header no."}});
   take(time_column_, "--time");
-  id_ = options_.id.empty() ? by_default({"trajectory", "series", "id"}, true) : named(options_.id, "--id");
+  id_ = options_.id.empty() ? by_default({"trajectory", "series", "id"}, true)
+                            : named(options_.id, "--id");
   if (id_ != none) take(id_, "--id");
   std::vector<std::size_t> used;
   for (const auto& name : options_.inputs) take(named(name, "--inputs"), "--inputs");
@@ -104,7 +117,8 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
     }
   }
   if (used.empty())
-    throw_data({at, have, "at least one variable beside the time", "Add its column.", text_of(place)});
+    throw_data(
+        {at, have, "at least one variable beside the time", "Add its column.", text_of(place)});
   for (const std::size_t c : used) table_.variables.push_back(names_[c]);
   for (const auto& name : options_.inputs) {
     used.push_back(named(name, "--inputs"));
@@ -113,8 +127,9 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   used.push_back(time_column_);
   for (const std::size_t c : used)
     if (const char* fault = name_fault(names_[c]))
-      throw_data({at, fmt::format("{}, {}", fault, shown(names_[c])), "names of one line without blanks at their ends",
-                  "Rename the column.", text_of(place)});
+      throw_data({at, fmt::format("{}, {}", fault, shown(names_[c])),
+                  "names of one line without blanks at their ends", "Rename the column.",
+                  text_of(place)});
   used.pop_back();
   // Written as `t`, unless a variable or an input would be taken for the time then.
   for (const auto* list : {&table_.variables, &table_.inputs})
@@ -127,7 +142,8 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
 }
 
 std::string Rows::where(const Place& place) const {
-  return place.number > 0 ? fmt::format("{}, {} {}", table_.source, unit_, place.number) : table_.source;
+  return place.number > 0 ? fmt::format("{}, {} {}", table_.source, unit_, place.number)
+                          : table_.source;
 }
 
 std::string Rows::where(const Place& place, std::size_t column) const {
@@ -150,7 +166,8 @@ std::size_t Rows::trajectory(std::string_view id, const Place& place) {
     block_pending_ = false;
     return current_;
   }
-  if (current_ < pieces_.size() && pieces_[current_].id == id && !pieces_[current_].gap) return current_;
+  if (current_ < pieces_.size() && pieces_[current_].id == id && !pieces_[current_].gap)
+    return current_;
   if (id.empty() || !is_utf8(id))
     throw_data({where(place, id_), id.empty() ? "nothing" : "bytes that are not UTF-8",
                 "the id of a trajectory", "Complete or remove the line.", text_of(place)});
@@ -162,20 +179,34 @@ std::size_t Rows::trajectory(std::string_view id, const Place& place) {
   return current_ = found->second;
 }
 
-void Rows::missing(std::size_t column, std::string_view cell, std::string_view id, const Place& place) {
+void Rows::missing(std::size_t column, std::string_view cell, std::string_view id,
+                   const Place& place) {
   const auto found = cell.empty() ? std::string("nothing") : shown(cell) + ", a missing value";
   const bool timeless = column == time_column_;
   if (options_.missing == MissingRule::error) {
-    std::vector<std::string> others = {"Leave such rows out and split the trajectory there: --missing drop."};
-    if (options_.may_keep && !timeless) others.insert(others.begin(), "Use what else was observed in such rows: --missing keep.");
-    throw_data({where(place, column), found, "a finite number", "Correct the value.", text_of(place), others});
+    std::vector<std::string> others = {
+        "Leave such rows out and split the trajectory there: --missing drop."};
+    if (options_.may_keep && !timeless)
+      others.insert(others.begin(), "Use what else was observed in such rows: --missing keep.");
+    throw_data({where(place, column), found, "a finite number", "Correct the value.",
+                text_of(place), others});
   }
   if (options_.missing == MissingRule::keep) {
-    if (timeless) throw_data({where(place, column), found, "a time", "Correct the value.", text_of(place), {"Remove the line."}});
+    if (timeless)
+      throw_data({where(place, column),
+                  found,
+                  "a time",
+                  "Correct the value.",
+                  text_of(place),
+                  {"Remove the line."}});
     return row(id, place);
   }
   if (options_.sort && timeless)
-    throw_data({where(place, column), found, "a time, to sort by", "Correct the value.", text_of(place),
+    throw_data({where(place, column),
+                found,
+                "a time, to sort by",
+                "Correct the value.",
+                text_of(place),
                 {"Remove the line."}});
   ++table_.dropped;
   if (options_.sort) {  // where the gap is shows when the rows are in order
@@ -210,8 +241,9 @@ void Rows::not_increasing(const Piece& piece, const Place& place) const {
   throw_data({where(place, time_column_),
               fmt::format("time {} after {} in {} {}", time_, piece.time, unit_, piece.number),
               "times that increase along a trajectory",
-              time_ == piece.time ? "Keep one row of each time: --duplicates first or --duplicates mean."
-                                  : "Sort the rows by time: --sort.",
+              time_ == piece.time
+                  ? "Keep one row of each time: --duplicates first or --duplicates mean."
+                  : "Sort the rows by time: --sort.",
               text_of(place),
               {"Tell several trajectories apart: a column named trajectory (or --id NAME), a blank "
                "line between them, or a file for each."}});

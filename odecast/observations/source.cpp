@@ -23,7 +23,8 @@ ObservationSource source_of(const Dataset& data) {
       const bool driven = t.inputs.size() > 0;
       for (int i = 0; i < t.rows(); ++i) {
         if (driven) row << t.states.row(i).transpose(), t.inputs.row(i).transpose();
-        visit(k, t.times[static_cast<std::size_t>(i)], driven ? row.data() : t.states.row(i).data());
+        visit(k, t.times[static_cast<std::size_t>(i)],
+              driven ? row.data() : t.states.row(i).data());
       }
     }
   };
@@ -40,7 +41,9 @@ ObservationSource source_of_files(const std::vector<std::filesystem::path>& path
     const auto table = std::make_shared<TableInfo>();
     const auto data = std::make_shared<Dataset>(read_observations(paths, options, table.get()));
     ObservationSource source = source_of(*data);
-    source.replay = [data, replay = source.replay](const ObservationSource::Visitor& visit) { replay(visit); };
+    source.replay = [data, replay = source.replay](const ObservationSource::Visitor& visit) {
+      replay(visit);
+    };
     source.table = table;
     return source;
   }
@@ -66,7 +69,8 @@ ObservationSource source_of_files(const std::vector<std::filesystem::path>& path
   return source;
 }
 
-ObservationSource with_inputs(const ObservationSource& source, bool with_time, const std::string& time_name) {
+ObservationSource with_inputs(const ObservationSource& source, bool with_time,
+                              const std::string& time_name) {
   ObservationSource joined = source;
   joined.variables.insert(joined.variables.end(), source.inputs.begin(), source.inputs.end());
   joined.inputs.clear();
@@ -163,9 +167,10 @@ ObservationSummary summarise(const ObservationSource& source) {
   for (int i = 0; i < n; ++i)
     if (!std::isfinite(s.rms[i]) || !std::isfinite(s.sd[i]))
       throw_data({source.name + ", column " + source.variables[static_cast<std::size_t>(i)],
-                  "values from " + format_number(s.smallest[i]) + " to " + format_number(s.largest[i]) +
-                      ", whose squares overflow",
-                  "values below 1e154", "Write the column in larger units, or remove the outliers."});
+                  "values from " + format_number(s.smallest[i]) + " to " +
+                      format_number(s.largest[i]) + ", whose squares overflow",
+                  "values below 1e154",
+                  "Write the column in larger units, or remove the outliers."});
   s.rms_slope = (slopes / std::max(1.0, static_cast<double>(s.pairs))).cwiseSqrt();
   s.step = median(steps);
   for (Last& trajectory : last) s.spacings.push_back(median(trajectory.spacings));

@@ -28,7 +28,8 @@ class Reader {
   std::uint64_t number(std::uint64_t at, int size) const {
     const std::string_view b = part(at, static_cast<std::uint64_t>(size));
     std::uint64_t value = 0;
-    for (int i = size; i-- > 0;) value = value << 8 | static_cast<unsigned char>(b[static_cast<std::size_t>(i)]);
+    for (int i = size; i-- > 0;)
+      value = value << 8 | static_cast<unsigned char>(b[static_cast<std::size_t>(i)]);
     return value;
   }
   bool is(std::uint64_t at, std::string_view signature) const {
@@ -66,7 +67,8 @@ Directory find_directory(const Reader& r) {
   r.damaged("no directory at its end");
 }
 
-std::string inflated(const Reader& r, std::string_view packed, std::uint64_t size, const std::string& member) {
+std::string inflated(const Reader& r, std::string_view packed, std::uint64_t size,
+                     const std::string& member) {
   std::string out(size, '\0');
   z_stream z{};
   if (inflateInit2(&z, -15) != Z_OK) throw std::bad_alloc();
@@ -87,7 +89,8 @@ std::string inflated(const Reader& r, std::string_view packed, std::uint64_t siz
     if (status == Z_OK && z.avail_in == give && z.avail_out == room) break;
   }
   inflateEnd(&z);
-  if (status != Z_STREAM_END || done != size || in != packed.size()) r.damaged("damaged data of " + member);
+  if (status != Z_STREAM_END || done != size || in != packed.size())
+    r.damaged("damaged data of " + member);
   return out;
 }
 
@@ -100,7 +103,8 @@ ZipArchive read_zip(std::string_view bytes, const std::string& name) {
   std::uint64_t at = directory.at, packed_total = 0, unpacked_total = 0;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
     if (!r.is(at, "PK\x01\x02")) r.damaged("a broken directory");
-    const std::uint64_t flags = r.number(at + 8, 2), method = r.number(at + 10, 2), crc = r.number(at + 16, 4);
+    const std::uint64_t flags = r.number(at + 8, 2), method = r.number(at + 10, 2),
+                        crc = r.number(at + 16, 4);
     const std::uint64_t name_size = r.number(at + 28, 2), extra = r.number(at + 30, 2);
     std::uint64_t fields[] = {r.number(at + 24, 4), r.number(at + 20, 4), r.number(at + 42, 4)};
     const std::string member(r.part(at + 46, name_size));
@@ -122,18 +126,24 @@ ZipArchive read_zip(std::string_view bytes, const std::string& name) {
     if (!r.is(local, "PK\x03\x04")) r.damaged("no data of " + shown_name);
     const std::uint64_t begin = local + 30 + r.number(local + 26, 2) + r.number(local + 28, 2);
     const std::string_view packed = r.part(begin, packed_size);
-    // Members that share bytes are how small files unpack to huge ones; long runs of one value are the other way.
+    // Members that share bytes are how small files unpack to huge ones; long runs of one value are
+    // the other way.
     packed_total += packed_size;
     if (packed_total > bytes.size()) r.damaged("members that overlap");
     // No deflate stream grows by more than 1032.
-    if (method == 8 && size / 1032 > packed_size + 1) r.damaged("an impossible size of " + shown_name);
+    if (method == 8 && size / 1032 > packed_size + 1)
+      r.damaged("an impossible size of " + shown_name);
     if (method == 8 && (unpacked_total += size) > most_unpacked(bytes.size()))
-      throw_data({name, fmt::format("arrays that unpack to more than {} MiB", most_unpacked(bytes.size()) >> 20),
-                  "no more than 100 times the file, or 64 MiB", "Save them by np.savez, which does not compress."});
+      throw_data(
+          {name,
+           fmt::format("arrays that unpack to more than {} MiB", most_unpacked(bytes.size()) >> 20),
+           "no more than 100 times the file, or 64 MiB",
+           "Save them by np.savez, which does not compress."});
     if (method == 0 && size == packed_size)
       archive.members.push_back({member, packed});
     else if (method == 8)
-      archive.members.push_back({member, archive.unpacked.emplace_back(inflated(r, packed, size, shown_name))});
+      archive.members.push_back(
+          {member, archive.unpacked.emplace_back(inflated(r, packed, size, shown_name))});
     else
       r.damaged(fmt::format("{} packed by method {}", shown_name, method));
     const std::string_view whole = archive.members.back().bytes;
@@ -151,15 +161,16 @@ std::string format_zip(const std::vector<std::pair<std::string, std::string>>& m
   };
   for (const auto& [name, bytes] : members) {
     if (name.size() > std::numeric_limits<std::uint16_t>::max())
-      throw_usage({"output", "a name of more than 65535 bytes", "what an archive of this kind holds", "Write a .csv file instead."});
+      throw_usage({"output", "a name of more than 65535 bytes",
+                   "what an archive of this kind holds", "Write a .csv file instead."});
     if (out.size() + bytes.size() > std::numeric_limits<std::uint32_t>::max())
       throw_usage({"output", "more than 4 GiB", "what an archive of this kind holds",
                    "Write a .npy or a .csv file instead."});
     const std::uint64_t at = out.size();
     std::string common;
-    put(common, 20, 2);      // version needed
-    put(common, 0x0800, 2);  // names are UTF-8
-    put(common, 0, 2);       // stored
+    put(common, 20, 2);          // version needed
+    put(common, 0x0800, 2);      // names are UTF-8
+    put(common, 0, 2);           // stored
     put(common, 0x00210000, 4);  // 1980-01-01: same data, same bytes
     put(common, crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()), 4);
     put(common, bytes.size(), 4);

@@ -13,7 +13,8 @@
 namespace odecast {
 namespace {
 
-Network learn(const Dataset& data, int targets, const DerivativeOptions& options, const MonomialBasis& basis) {
+Network learn(const Dataset& data, int targets, const DerivativeOptions& options,
+              const MonomialBasis& basis) {
   const int n = data.dimension();
   Network network =
       make_network(n, {{basis.size(), Activation::power, basis.degree(), 0, false}}, targets, 1);
@@ -72,14 +73,17 @@ double prediction_error(const Network& network, const Pairs& pairs) {
   const Vector h = pairs.ahead / steps;
   const auto n = static_cast<Eigen::Index>(network.outputs()), inputs = pairs.starts.cols() - n;
   Matrix u = pairs.starts.leftCols(n);
-  const auto field = [&](double share, const Matrix& state) -> Matrix {  // `share` of the way to the target
+  const auto field = [&](double share,
+                         const Matrix& state) -> Matrix {  // `share` of the way to the target
     if (inputs == 0) return evaluate(network, state);
     Matrix joined(state.rows(), n + inputs);
-    joined << state, (1 - share) * pairs.starts.rightCols(inputs) + share * pairs.targets.rightCols(inputs);
+    joined << state,
+        (1 - share) * pairs.starts.rightCols(inputs) + share * pairs.targets.rightCols(inputs);
     return evaluate(network, joined);
   };
   for (int s = 0; s < steps; ++s) {
-    const double begin = s / static_cast<double>(steps), middle = (s + 0.5) / steps, end = (s + 1.0) / steps;
+    const double begin = s / static_cast<double>(steps), middle = (s + 0.5) / steps,
+                 end = (s + 1.0) / steps;
     const Matrix a = field(begin, u);
     const Matrix b = field(middle, u + 0.5 * h.asDiagonal() * a);
     const Matrix c = field(middle, u + 0.5 * h.asDiagonal() * b);
@@ -93,13 +97,15 @@ double prediction_error(const Network& network, const Pairs& pairs) {
 
 }  // namespace
 
-DerivativeChoice choose_derivative(const Dataset& data, int targets, const DerivativeOptions& options, int degree,
+DerivativeChoice choose_derivative(const Dataset& data, int targets,
+                                   const DerivativeOptions& options, int degree,
                                    bool pointwise_only, const Observer& observer) {
   const int n = data.dimension();
   Dataset long_enough = data;
   std::erase_if(long_enough.trajectories, [](const Trajectory& t) { return t.rows() < 10; });
   if (long_enough.trajectories.empty())
-    throw_data({data.source, "no trajectory of 10 rows", "some rows to learn from and some to predict",
+    throw_data({data.source, "no trajectory of 10 rows",
+                "some rows to learn from and some to predict",
                 "Name a derivative instead of auto, for example --derivative central2."});
   const Split split = split_last(long_enough, 0.2);
   const std::vector<Segment> parts = segments(split.test, options.gap);

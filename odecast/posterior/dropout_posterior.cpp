@@ -13,11 +13,11 @@ constexpr std::uint64_t kFixedSeed = 0;
 
 VectorField network_field(std::shared_ptr<const Network> network, Masks masks) {
   const int n = network->outputs(), arguments = network->inputs();
-  return VectorField(n, [network, masks = std::move(masks), n, arguments](double, const double* u,
-                                                                         double* dudt) {
-    Eigen::Map<Matrix>(dudt, 1, n) =
-        evaluate(*network, Eigen::Map<const Matrix>(u, 1, arguments), masks);
-  });
+  return VectorField(
+      n, [network, masks = std::move(masks), n, arguments](double, const double* u, double* dudt) {
+        Eigen::Map<Matrix>(dudt, 1, n) =
+            evaluate(*network, Eigen::Map<const Matrix>(u, 1, arguments), masks);
+      });
 }
 
 }  // namespace
@@ -30,9 +30,8 @@ DropoutPosterior::DropoutPosterior(Network network, MaskChange change)
 
 VectorField DropoutPosterior::masked(const Masks& masks) const {
   if (!expansion_) return network_field(std::make_shared<const Network>(network_), masks);
-  const Vector d = masks.empty() || masks[0].size() == 0
-                       ? Vector(Vector::Ones(kernel_->units()))
-                       : Vector(masks[0].row(0).transpose());
+  const Vector d = masks.empty() || masks[0].size() == 0 ? Vector(Vector::Ones(kernel_->units()))
+                                                         : Vector(masks[0].row(0).transpose());
   return VectorField(masked_field(*expansion_, d));
 }
 
@@ -102,7 +101,8 @@ std::uint64_t DropoutPosterior::atom_of_draw(std::uint64_t seed, std::uint64_t i
 
 VectorField DropoutPosterior::mean_field() const {
   if (kernel_)
-    return VectorField(masked_field(*expansion_, Vector::Constant(kernel_->units(), kernel_->keep())));
+    return VectorField(
+        masked_field(*expansion_, Vector::Constant(kernel_->units(), kernel_->keep())));
   std::vector<VectorField> draws;
   for (std::uint64_t i = 0; i < kFixedMasks; ++i)
     draws.push_back(masked(sample_mask(network_, kFixedSeed, Purpose::forecast_mask, i)));
@@ -118,7 +118,8 @@ VectorField DropoutPosterior::mean_field() const {
 }
 
 Moments DropoutPosterior::moments(const Vector& u) const {
-  return kernel_ ? exact_moments(*kernel_, u) : sampled_moments(DropoutPosterior(network_), u, kFixedMasks, kFixedSeed);
+  return kernel_ ? exact_moments(*kernel_, u)
+                 : sampled_moments(DropoutPosterior(network_), u, kFixedMasks, kFixedSeed);
 }
 
 VectorField DropoutPosterior::point_field() const {

@@ -42,7 +42,8 @@ Moments EnsemblePosterior::moments(const Vector& u) const {
   const int n = dimension();
   Moments m{Vector::Zero(n), Matrix::Zero(n, n)};
   Matrix values(static_cast<Eigen::Index>(atoms()), n);
-  for (std::uint64_t k = 0; k < atoms(); ++k) atom_field(k)(0, u.data(), values.row(static_cast<Eigen::Index>(k)).data());
+  for (std::uint64_t k = 0; k < atoms(); ++k)
+    atom_field(k)(0, u.data(), values.row(static_cast<Eigen::Index>(k)).data());
   m.mean = values.colwise().mean().transpose();
   values.rowwise() -= m.mean.transpose();
   m.covariance = values.transpose() * values / static_cast<double>(atoms());

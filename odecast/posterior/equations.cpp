@@ -15,7 +15,8 @@
 namespace odecast {
 namespace {
 
-/// A name as LaTeX shows it and never runs it: letters and digits in math, anything else as text with what TeX obeys escaped.
+/// A name as LaTeX shows it and never runs it: letters and digits in math, anything else as text
+/// with what TeX obeys escaped.
 std::string latex_name(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto plain = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
@@ -31,7 +32,13 @@ std::string latex_name(const std::string& name) {
       case '>': text += "\\textgreater{}"; break;
       case '|': text += "\\textbar{}"; break;
       case '"': text += "\\symbol{34}"; break;  // babel may have made it a command
-      case '{': case '}': case '$': case '&': case '#': case '_': case '%': text += '\\'; [[fallthrough]];
+      case '{':
+      case '}':
+      case '$':
+      case '&':
+      case '#':
+      case '_':
+      case '%': text += '\\'; [[fallthrough]];
       default: text += c;
     }
   }
@@ -63,7 +70,8 @@ std::vector<Equation> centred(std::vector<Equation> all, Centre centre) {
   for (Equation& e : all) {
     for (Term& t : e.terms) {
       if (!t.median)
-        throw_usage({"equations", "a median of coefficients that are not points", "a model of fit --posterior bootstrap",
+        throw_usage({"equations", "a median of coefficients that are not points",
+                     "a model of fit --posterior bootstrap",
                      "Ask for the mean; the other posteriors are symmetric around it."});
       t.mean = *t.median;
     }
@@ -110,16 +118,17 @@ std::string people_text(const Model& model, bool latex, double smallest, Centre 
   }
   const std::string note =
       hidden == 0 ? ""
-                  : fmt::format("{} term{} below {:g} % of the largest in their equation left out; "
-                                "--all shows them",
-                                hidden, hidden == 1 ? "" : "s", 100 * smallest);
+                  : fmt::format(
+                        "{} term{} below {:g} % of the largest in their equation left out; "
+                        "--all shows them",
+                        hidden, hidden == 1 ? "" : "s", 100 * smallest);
   if (latex)
     return "\\begin{aligned}\n" + text + "\n\\end{aligned}\n" + (hidden ? "% " + note + "\n" : "");
   return text + (hidden ? "(" + note + ")\n" : "");
 }
 
-/// Mean, sd and probability of every coefficient over the mixture, in the user's units: θ of du_i/dt and
-/// u^α is rate_i Π scale_v^-α_v times that of the model's units, which have no offset.
+/// Mean, sd and probability of every coefficient over the mixture, in the user's units: θ of
+/// du_i/dt and u^α is rate_i Π scale_v^-α_v times that of the model's units, which have no offset.
 std::vector<Equation> polynomial_equations(const Model& model) {
   const PolynomialPosterior posterior = polynomial_posterior(model);
   const MonomialBasis& basis = posterior.basis();
@@ -136,7 +145,8 @@ std::vector<Equation> polynomial_equations(const Model& model) {
       double unit = rate[i];
       for (int v = 0; v < basis.variables(); ++v)
         unit /= integer_power(scale[v], basis.powers(m)[static_cast<std::size_t>(v)]);
-      equation.terms.push_back({basis.powers(m), unit * all.mean(i, m), std::abs(unit) * all.sd(i, m),
+      equation.terms.push_back({basis.powers(m), unit * all.mean(i, m),
+                                std::abs(unit) * all.sd(i, m),
                                 std::min(1.0, all.probability(i, m))});
       if (median.size() > 0) equation.terms.back().median = unit * median(i, m);
     }
@@ -152,14 +162,16 @@ std::vector<Equation> ensemble_equations(const Model& model) {
   Model one = model;
   one.members.clear();
   const auto share = 1 / static_cast<double>(model.members.size() + 1);
-  std::vector<std::map<std::vector<int>, std::vector<double>>> found(static_cast<std::size_t>(model.dimension()));
+  std::vector<std::map<std::vector<int>, std::vector<double>>> found(
+      static_cast<std::size_t>(model.dimension()));
   for (std::size_t k = 0; k <= model.members.size(); ++k) {
     if (k > 0) one.network = model.members[k - 1];
     const std::vector<Equation> own = kernel_equations(one);
     for (std::size_t i = 0; i < own.size(); ++i)
       for (const Term& t : own[i].terms) found[i][t.powers].push_back(t.mean);
   }
-  const MonomialBasis basis(model.dimension() + model.inputs.size(), model.network.layers.front().power);
+  const MonomialBasis basis(model.dimension() + model.inputs.size(),
+                            model.network.layers.front().power);
   std::vector<Equation> result;
   for (std::size_t i = 0; i < found.size(); ++i) {
     Equation equation{model.variables[i], {}};
@@ -182,7 +194,8 @@ std::vector<Equation> ensemble_equations(const Model& model) {
 
 std::string c_function(const std::vector<Equation>& all, const Model& model, Centre centre) {
   const char* which = centre == Centre::mean ? "mean" : "median";
-  // Column names may hold anything, such as the end of a comment or characters that show other code than is compiled.
+  // Column names may hold anything, such as the end of a comment or characters that show other code
+  // than is compiled.
   std::vector<std::string> names = model.arguments();
   for (auto& name : names) {
     name = printable(name);
@@ -191,12 +204,14 @@ std::string c_function(const std::vector<Equation>& all, const Model& model, Cen
   }
   std::string text =
       model.kind == ModelKind::map
-          ? fmt::format("/* The {} map learnt by odecast. u = {{{}}}. */\n"
-                        "void odecast_map(const double *u, double *next)\n{{\n",
-                        which, fmt::join(names, ", "))
-          : fmt::format("/* The {} field learnt by odecast. u = {{{}}}. */\n"
-                        "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
-                        which, fmt::join(names, ", "));
+          ? fmt::format(
+                "/* The {} map learnt by odecast. u = {{{}}}. */\n"
+                "void odecast_map(const double *u, double *next)\n{{\n",
+                which, fmt::join(names, ", "))
+          : fmt::format(
+                "/* The {} field learnt by odecast. u = {{{}}}. */\n"
+                "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
+                which, fmt::join(names, ", "));
   const char* result = model.kind == ModelKind::map ? "next" : "dudt";
   for (std::size_t i = 0; i < all.size(); ++i) {
     text += fmt::format("  {}[{}] = 0.0", result, i);
@@ -240,7 +255,8 @@ std::vector<Equation> kernel_equations(const Model& model) {
       }
       const double constant = m == 0 ? kernel.B2[i] : 0;
       // Without dropout shares add up for certain; what is left of those that cancel is round-off.
-      if (r == 0 && std::abs(constant + sum) <= 64 * std::numeric_limits<double>::epsilon() * (std::abs(constant) + size))
+      if (r == 0 && std::abs(constant + sum) <=
+                        64 * std::numeric_limits<double>::epsilon() * (std::abs(constant) + size))
         continue;
       Term term{e.basis->powers(m), constant + q * sum, std::sqrt(q * r * squares),
                 constant != 0 ? 1.0 : 1 - all_dropped};
@@ -255,25 +271,31 @@ std::vector<Equation> kernel_equations(const Model& model) {
 
 std::vector<Equation> equations(const Model& model) {
   std::vector<Equation> all = model.polynomial ? polynomial_equations(model)
-                              : !model.members.empty() && polynomial_kernel(model.network) ? ensemble_equations(model)
-                                                                                           : kernel_equations(model);
+                              : !model.members.empty() && polynomial_kernel(model.network)
+                                  ? ensemble_equations(model)
+                                  : kernel_equations(model);
   for (const Equation& e : all)
     for (const Term& t : e.terms)
       if (!std::isfinite(t.mean) || !std::isfinite(t.sd) || !std::isfinite(t.median.value_or(0)))
         throw_data({"equations, " + model.left_side(e.variable),
-                    fmt::format("a coefficient of {} that overflows in the units of the data", monomial_text(t.powers, model.arguments())),
-                    "finite numbers", "Fit again with columns in units in which their values are near 1."});
+                    fmt::format("a coefficient of {} that overflows in the units of the data",
+                                monomial_text(t.powers, model.arguments())),
+                    "finite numbers",
+                    "Fit again with columns in units in which their values are near 1."});
   return all;
 }
 
-std::vector<ReadableEquation> readable_equations(const Model& model, double smallest, Centre centre) {
+std::vector<ReadableEquation> readable_equations(const Model& model, double smallest,
+                                                 Centre centre) {
   std::vector<ReadableEquation> result;
   for (const Equation& e : centred(equations(model), centre)) {
     double largest = 0;
     for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
     std::vector<Term> terms;
     // A posterior of terms that the data support knows a small one from none; masks do not.
-    const auto certain = [&](const Term& t) { return model.polynomial && t.sd > 0 && std::abs(t.mean) > 5 * t.sd; };
+    const auto certain = [&](const Term& t) {
+      return model.polynomial && t.sd > 0 && std::abs(t.mean) > 5 * t.sd;
+    };
     for (const Term& t : e.terms)
       if (size_of(t, model.size) >= smallest * largest || certain(t)) terms.push_back(t);
     std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
@@ -286,18 +308,24 @@ std::vector<ReadableEquation> readable_equations(const Model& model, double smal
 }
 
 std::pair<std::string, std::string> rounded_coefficient(double mean, double sd) {
-  if (!std::isfinite(mean) || !std::isfinite(sd)) return {fmt::format("{}", mean), fmt::format("{}", sd)};  // no digits to count
+  if (!std::isfinite(mean) || !std::isfinite(sd))
+    return {fmt::format("{}", mean), fmt::format("{}", sd)};  // no digits to count
   int digits = 4;
   if (sd > 0) digits = static_cast<int>(std::clamp(1 - std::floor(std::log10(sd)), 0.0, 12.0));
   if (std::abs(mean) >= 1e6 || (mean != 0 && std::abs(mean) < 1e-4) || digits > 8) {
-    const double known = sd > 0 && mean != 0 ? std::floor(std::log10(std::abs(mean))) - std::floor(std::log10(sd)) + 2 : 3;
-    return {fmt::format("{:.{}g}", mean, static_cast<int>(std::clamp(known, 3.0, 12.0))), fmt::format("{:.2g}", sd)};
+    const double known = sd > 0 && mean != 0 ? std::floor(std::log10(std::abs(mean))) -
+                                                   std::floor(std::log10(sd)) + 2
+                                             : 3;
+    return {fmt::format("{:.{}g}", mean, static_cast<int>(std::clamp(known, 3.0, 12.0))),
+            fmt::format("{:.2g}", sd)};
   }
   return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
 }
 
-std::string format_equations(const Model& model, EquationFormat format, double smallest, Centre centre) {
-  if (format == EquationFormat::c) return c_function(centred(equations(model), centre), model, centre);
+std::string format_equations(const Model& model, EquationFormat format, double smallest,
+                             Centre centre) {
+  if (format == EquationFormat::c)
+    return c_function(centred(equations(model), centre), model, centre);
   return people_text(model, format == EquationFormat::latex, smallest, centre);
 }
 

@@ -27,12 +27,15 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
     for (const int units : o.layers) {
       require_option(units >= 1 && units <= kMaxUnits, "--layers", fmt::format("{}", units),
                      "whole numbers from 1 to 100000", "For example --layers 32,32.");
-      hidden.push_back({units, o.activation,
-                        o.activation == Activation::power ? o.degree : 1, o.dropout, o.rescale});
+      hidden.push_back({units, o.activation, o.activation == Activation::power ? o.degree : 1,
+                        o.dropout, o.rescale});
     }
-    require_option(o.layers.size() > 1 || o.activation != Activation::power || can_expand(variables, variables, o.degree, o.layers[0]), "--layers",
-                   fmt::format("{} units of degree {} with {} variables", o.layers[0], o.degree, variables), "at most 4e6 powers, units × monomials",
-                   "Choose a lower degree or fewer units.");
+    require_option(
+        o.layers.size() > 1 || o.activation != Activation::power ||
+            can_expand(variables, variables, o.degree, o.layers[0]),
+        "--layers",
+        fmt::format("{} units of degree {} with {} variables", o.layers[0], o.degree, variables),
+        "at most 4e6 powers, units × monomials", "Choose a lower degree or fewer units.");
     return hidden;
   }
   require_option(o.degree >= 1 && o.degree <= 20, "--degree", fmt::format("{}", o.degree),
@@ -41,11 +44,12 @@ std::vector<HiddenLayer> hidden_layers(int variables, const FitOptions& o) {
                  "a whole number from 1 to 100000, or auto", "auto takes one unit per monomial.");
   const double monomials = monomial_count(variables, o.degree);
   const double units = o.hidden > 0 ? o.hidden : monomials;
-  require_option(can_expand(variables, variables, o.degree, units), "--degree",
-                 fmt::format("{} with {} variables ({:.0f} monomials) and {:.0f} hidden units", o.degree,
-                             variables, monomials, units),
-                 "at most 1e5 coefficients, variables × monomials, and 4e6 powers, units × monomials",
-                 "Choose a lower degree or fewer hidden units.");
+  require_option(
+      can_expand(variables, variables, o.degree, units), "--degree",
+      fmt::format("{} with {} variables ({:.0f} monomials) and {:.0f} hidden units", o.degree,
+                  variables, monomials, units),
+      "at most 1e5 coefficients, variables × monomials, and 4e6 powers, units × monomials",
+      "Choose a lower degree or fewer hidden units.");
   hidden.push_back({o.hidden > 0 ? o.hidden : static_cast<int>(monomials), Activation::power,
                     o.degree, o.dropout, o.rescale});
   return hidden;
@@ -65,8 +69,7 @@ void run_schedule(Model& model, const DerivativeRows& rows, const FitOptions& o,
   summary.reason = done.reason;
   model.training.iterations = done.iterations;
   if (const auto kernel = polynomial_kernel(model.network); kernel && summary.usable)
-    model.training.objective =
-        expected_objective(*kernel, rows, model.rate().cwiseAbs2());
+    model.training.objective = expected_objective(*kernel, rows, model.rate().cwiseAbs2());
 }
 
 /// Network of the right shape, or an Error.
@@ -85,20 +88,22 @@ Network checked_network(int arguments, int n, const FitOptions& o) {
 }  // namespace
 
 bool fits_source(const FitOptions& o) {
-  if (o.posterior != PosteriorKind::dropout) return o.posterior == PosteriorKind::regression || o.posterior == PosteriorKind::bootstrap;
+  if (o.posterior != PosteriorKind::dropout)
+    return o.posterior == PosteriorKind::regression || o.posterior == PosteriorKind::bootstrap;
   return o.trainer == Trainer::exact || (o.trainer == Trainer::automatic && o.layers.empty());
 }
 
 namespace {
 
-/// The rows of the data as the exact trainers want them, and what the integral form says of the coefficients beyond.
+/// The rows of the data as the exact trainers want them, and what the integral form says of the
+/// coefficients beyond.
 struct ExactRows {
   RowFactor factor;
   std::optional<WeakRegression> regression;
 };
 
-ExactRows exact_rows(const FitData& data, const Model& model, const FitOptions& o, FitSummary& summary,
-                     const Observer& observer) {
+ExactRows exact_rows(const FitData& data, const Model& model, const FitOptions& o,
+                     FitSummary& summary, const Observer& observer) {
   const int n = model.dimension(), degree = model.network.layers[0].power;
   if (!is_weak(o)) return {row_factor(data, n, degree, o, summary, observer), {}};
   const WeakData weak = weak_data(data, o);
@@ -137,9 +142,8 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
   require_option(polynomial_kernel(model.network).has_value(), "--trainer", "exact with --layers",
                  "adam or sgd for a general network",
                  "The exact trainer is for polynomial kernels only.");
-  const bool least_squares =
-      o.dropout == 0 && polynomial_kernel(model.network)->units() >=
-                            monomial_count(arguments, o.degree);
+  const bool least_squares = o.dropout == 0 && polynomial_kernel(model.network)->units() >=
+                                                   monomial_count(arguments, o.degree);
   require_option(!o.select_terms || least_squares, "--terms",
                  fmt::format("select with dropout {} and {} hidden units", o.dropout,
                              polynomial_kernel(model.network)->units()),
@@ -189,7 +193,10 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
                                          : "diverged";
   summary.reason = exact.reason;
   if (undetermined)
-    summary.reason += fmt::format("; {} rows do not determine {} coefficients of each equation. Give more rows or a lower degree", factor.rows(), monomials);
+    summary.reason += fmt::format(
+        "; {} rows do not determine {} coefficients of each equation. Give more rows or a lower "
+        "degree",
+        factor.rows(), monomials);
   summary.minima = exact.minima;
   summary.seeds = exact.seeds;
   auto& record = model.training;
@@ -209,20 +216,23 @@ Fit fit_exact(const ObservationSource& source, const FitOptions& given, const Ob
 
 }  // namespace
 
-Fit fit_source(const ObservationSource& source, const FitOptions& options, const Observer& observer) {
+Fit fit_source(const ObservationSource& source, const FitOptions& options,
+               const Observer& observer) {
   return options.posterior == PosteriorKind::dropout ? fit_exact(source, options, observer)
                                                      : fit_regression(source, options, observer);
 }
 
 namespace {
 
-/// What the data alone tell, where values may be missing. The scaling and the inputs are there already.
+/// What the data alone tell, where values may be missing. The scaling and the inputs are there
+/// already.
 void describe_observed(Model& model, const Dataset& data) {
   const int n = data.dimension();
   model.variables = data.variables;
   model.last_trajectory = data.trajectories.back().id;
   model.last_time = data.trajectories.back().times.back();
-  if (!data.inputs.empty()) model.inputs.last = data.trajectories.back().inputs.bottomRows(1).transpose();
+  if (!data.inputs.empty())
+    model.inputs.last = data.trajectories.back().inputs.bottomRows(1).transpose();
   model.size = Vector::Zero(n);
   Vector counts = Vector::Zero(n), sums = counts;
   std::vector<double> steps;
@@ -244,7 +254,8 @@ void describe_observed(Model& model, const Dataset& data) {
   for (const Trajectory& t : data.trajectories)
     for (long k = 0; k < t.rows(); ++k)
       for (int i = 0; i < n; ++i)
-        if (const double u = t.states(k, i); std::isfinite(u)) model.sd[i] += (u - means[i]) * (u - means[i]) / counts[i];
+        if (const double u = t.states(k, i); std::isfinite(u))
+          model.sd[i] += (u - means[i]) * (u - means[i]) / counts[i];
   model.sd = model.sd.cwiseSqrt();
   for (int i = 0; i < n; ++i)
     if (is_constant(static_cast<long>(counts[i]), means[i], model.sd[i])) model.sd[i] = 0;
@@ -262,17 +273,23 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
                  "a whole number from 1 to 20", "2 fits most textbook systems.");
   require_option(o.kind == ModelKind::flow, "--kind", "map with --posterior trajectory", "flow",
                  "Maps are learnt by --posterior dropout.");
-  const int arguments = data.dimension() + static_cast<int>(data.inputs.size()) + (o.time_name.empty() ? 0 : 1);
-  require_option(data.dimension() * monomial_count(arguments, o.degree) <= kMaxCandidates, "--degree",
+  const int arguments =
+      data.dimension() + static_cast<int>(data.inputs.size()) + (o.time_name.empty() ? 0 : 1);
+  require_option(data.dimension() * monomial_count(arguments, o.degree) <= kMaxCandidates,
+                 "--degree",
                  fmt::format("{} with {} variables{}", o.degree, data.dimension(),
-                             arguments > data.dimension() ? fmt::format(" and {} inputs", arguments - data.dimension()) : ""),
+                             arguments > data.dimension()
+                                 ? fmt::format(" and {} inputs", arguments - data.dimension())
+                                 : ""),
                  "at most 3000 candidate terms, variables × monomials", "Choose a lower degree.");
   if (o.trajectory.noise) {
     const Vector& noise = *o.trajectory.noise;
-    require_option(noise.size() == 1 || noise.size() == data.dimension(), "--noise", fmt::format("{} values", noise.size()),
-                   "one, or one per variable", "Give the standard deviations in the order of the columns.");
-    require_option((noise.array() > 0).all() && noise.allFinite(), "--noise", "a value that is not > 0",
-                   "standard deviations", "Leave it out to have the noise estimated.");
+    require_option(noise.size() == 1 || noise.size() == data.dimension(), "--noise",
+                   fmt::format("{} values", noise.size()), "one, or one per variable",
+                   "Give the standard deviations in the order of the columns.");
+    require_option((noise.array() > 0).all() && noise.allFinite(), "--noise",
+                   "a value that is not > 0", "standard deviations",
+                   "Leave it out to have the noise estimated.");
   }
   TrajectoryOptions options = o.trajectory;
   if (options.noise && options.noise->size() == 1)
@@ -287,14 +304,17 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   Fit result;
   Model& model = result.model;
   model.scaling = found.scaling;
-  model.inputs = {data.inputs, Vector::Zero(found.input_scale.size()), found.input_scale, o.hold_inputs, options.time_input};
+  model.inputs = {data.inputs, Vector::Zero(found.input_scale.size()), found.input_scale,
+                  o.hold_inputs, options.time_input};
   if (options.time_input) model.inputs.names.push_back(o.time_name);
   model.noise = found.noise;
   describe_observed(model, data);
-  model.trajectory = {found.noise_ratio, found.autocorrelation, found.continuity, found.misfit, found.forcing};
+  model.trajectory = {found.noise_ratio, found.autocorrelation, found.continuity, found.misfit,
+                      found.forcing};
   PolynomialPart& part = model.polynomial.emplace();
   part.sets = found.members;
-  // The basis need not go beyond what is used; monomials are numbered by degree, so the numbers stay.
+  // The basis need not go beyond what is used; monomials are numbered by degree, so the numbers
+  // stay.
   for (const CoefficientSet& m : part.sets)
     for (const FieldTerm& t : m.support) {
       int degree = 0;
@@ -314,7 +334,8 @@ Fit fit_by_trajectory(const Dataset& data, const FitOptions& o, const Observer& 
   record.status = found.status;
   record.reason = found.reason;
   result.summary.usable = found.usable;
-  result.summary.trusted = found.usable && !found.misfit && !found.underdetermined && !found.noise_too_small && !found.stopped;
+  result.summary.trusted = found.usable && !found.misfit && !found.underdetermined &&
+                           !found.noise_too_small && !found.stopped;
   result.summary.status = found.status;
   result.summary.reason = found.reason;
   result.summary.seconds = seconds_since(begin);
@@ -325,10 +346,13 @@ Fit fit_ensemble(const Dataset& data, const FitOptions& given, const Observer& o
   FitOptions one = given;
   one.posterior = PosteriorKind::dropout;
   one.dropout = 0;
-  require_option(given.members >= 2 && given.members <= 1000, "--members", fmt::format("{}", given.members),
-                 "a whole number from 2 to 1000", "10 are usual.");
-  require_option(!fits_source(one), "--posterior", "ensemble by the exact trainer", "--trainer adam or sgd, or --layers",
-                 "Without dropout the exact trainer gives the same polynomial from every seed: choose another trainer, or --posterior "
+  require_option(given.members >= 2 && given.members <= 1000, "--members",
+                 fmt::format("{}", given.members), "a whole number from 2 to 1000",
+                 "10 are usual.");
+  require_option(!fits_source(one), "--posterior", "ensemble by the exact trainer",
+                 "--trainer adam or sgd, or --layers",
+                 "Without dropout the exact trainer gives the same polynomial from every seed: "
+                 "choose another trainer, or --posterior "
                  "bootstrap.");
   if (given.budget) one.budget = *given.budget / given.members;
   Fit result;
@@ -354,7 +378,8 @@ Fit fit_ensemble(const Dataset& data, const FitOptions& given, const Observer& o
     }
   }
   auto& record = result.model.training;
-  record.reason = result.summary.reason = fmt::format("{} networks, each: {}", given.members, record.reason);
+  record.reason = result.summary.reason =
+      fmt::format("{} networks, each: {}", given.members, record.reason);
   record.objective.reset();
   if (stopped) {
     record.status = result.summary.status = "stopped";
@@ -379,17 +404,19 @@ Fit fit(const Dataset& data, const FitOptions& given, const Observer& observer) 
   const FitData arguments = fit_data(source, o);
   describe(model, source, arguments, o);
   smooth_last_state(model, arguments, result.summary);
-  require_option(o.derivative.method != DerivativeMethod::weak, "--derivative", "weak with --trainer adam or sgd",
-                 "a derivative at every row",
-                 "The integral form has none: choose --derivative spline or savgol, or --trainer exact.");
+  require_option(
+      o.derivative.method != DerivativeMethod::weak, "--derivative",
+      "weak with --trainer adam or sgd", "a derivative at every row",
+      "The integral form has none: choose --derivative spline or savgol, or --trainer exact.");
   require_option(!o.select_terms, "--terms", "select with --trainer adam or sgd", "--trainer exact",
                  "Leave --terms out.");
   o = with_derivative(given, arguments, model, result.summary, true, observer);
   const Dataset scaled = arguments.in_model_units();
-  const DerivativeRows rows = first_targets(
-      o.kind == ModelKind::map ? successors(scaled, arguments.summary.step / arguments.scaling.time)
-                               : derivative_rows(scaled, to_model_units(o.derivative, arguments.scaling)),
-      data.dimension());
+  const DerivativeRows rows =
+      first_targets(o.kind == ModelKind::map
+                        ? successors(scaled, arguments.summary.step / arguments.scaling.time)
+                        : derivative_rows(scaled, to_model_units(o.derivative, arguments.scaling)),
+                    data.dimension());
   model.training.rows = rows.rows();
   if (!rows.derivatives.allFinite() || !rows.states.allFinite()) differences_overflow(data.source);
   run_schedule(model, rows, o, o.trainer, result.summary, observer);

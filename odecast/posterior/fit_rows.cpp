@@ -16,7 +16,8 @@ constexpr long kRowsForNoise = 4096;
 }  // namespace
 
 int argument_count(const ObservationSource& source, const FitOptions& o) {
-  return source.dimension() + static_cast<int>(source.inputs.size()) + (o.time_name.empty() ? 0 : 1);
+  return source.dimension() + static_cast<int>(source.inputs.size()) +
+         (o.time_name.empty() ? 0 : 1);
 }
 
 FitData fit_data(const ObservationSource& source, const FitOptions& o) {
@@ -25,8 +26,9 @@ FitData fit_data(const ObservationSource& source, const FitOptions& o) {
   a.source = driven ? with_inputs(source, !o.time_name.empty(), o.time_name) : source;
   a.summary = summarise(a.source);
   a.scaling = o.scale == ScaleKind::none ? no_scaling(a.size())
-              : o.select_terms || o.posterior != PosteriorKind::dropout ? unshifted_scaling(a.summary)
-                                                                        : standard_scaling(a.summary);
+              : o.select_terms || o.posterior != PosteriorKind::dropout
+                  ? unshifted_scaling(a.summary)
+                  : standard_scaling(a.summary);
   if (o.kind == ModelKind::map && o.scale != ScaleKind::none) a.scaling.time = a.summary.step;
   a.derivative = o.derivative;
   if (driven && o.derivative.noise.size() > 0) {  // what drives is known to round-off
@@ -44,11 +46,13 @@ FitData fit_data(const ObservationSource& source, const FitOptions& o) {
   return a;
 }
 
-void describe(Model& model, const ObservationSource& source, const FitData& data, const FitOptions& o) {
+void describe(Model& model, const ObservationSource& source, const FitData& data,
+              const FitOptions& o) {
   const ObservationSummary& summary = data.summary;
   const Eigen::Index n = source.dimension(), inputs = data.size() - n;
-  require_option(o.kind == ModelKind::flow || summary.pairs > 0, "--kind", "map with trajectories of one row",
-                 "rows that follow each other", "A map is learnt from pairs of rows.");
+  require_option(o.kind == ModelKind::flow || summary.pairs > 0, "--kind",
+                 "map with trajectories of one row", "rows that follow each other",
+                 "A map is learnt from pairs of rows.");
   model.kind = o.kind;
   model.variables = source.variables;
   model.scaling = {data.scaling.offset.head(n), data.scaling.scale.head(n), data.scaling.time};
@@ -66,8 +70,9 @@ void describe(Model& model, const ObservationSource& source, const FitData& data
   model.sd = summary.sd.head(n);
   for (Eigen::Index i = 0; i < n; ++i)
     if (is_constant(summary.rows, summary.mean[i], summary.sd[i])) model.sd[i] = 0;
-  model.data_scale = std::max(model.scaling.to_model(summary.smallest.head(n)).cwiseAbs().maxCoeff(),
-                              model.scaling.to_model(summary.largest.head(n)).cwiseAbs().maxCoeff());
+  model.data_scale =
+      std::max(model.scaling.to_model(summary.smallest.head(n)).cwiseAbs().maxCoeff(),
+               model.scaling.to_model(summary.largest.head(n)).cwiseAbs().maxCoeff());
   if (model.data_scale == 0) model.data_scale = 1;
   if (o.derivative.noise.size() > 0) {
     model.noise = data.derivative.noise.size() == 1 ? Vector::Constant(n, data.derivative.noise[0])
@@ -96,19 +101,19 @@ FitOptions with_derivative(const FitOptions& options, const FitData& data, Model
   if (o.kind == ModelKind::map || o.derivative.method != DerivativeMethod::automatic) return o;
   const auto begin = std::chrono::steady_clock::now();
   // Cubic polynomials stand in for general networks.
-  const DerivativeChoice choice =
-      choose_derivative(data.in_model_units(), model.dimension(), to_model_units(o.derivative, data.scaling),
-                        o.layers.empty() ? o.degree : 3, pointwise_only, observer);
+  const DerivativeChoice choice = choose_derivative(
+      data.in_model_units(), model.dimension(), to_model_units(o.derivative, data.scaling),
+      o.layers.empty() ? o.degree : 3, pointwise_only, observer);
   o.derivative.method = choice.method;
   model.training.derivative = derivative_name(choice.method);
-  summary.derivative = fmt::format("{}, {:.3g} time units ahead", choice.reason,
-                                   choice.ahead * model.scaling.time);
+  summary.derivative =
+      fmt::format("{}, {:.3g} time units ahead", choice.reason, choice.ahead * model.scaling.time);
   summary.seconds += seconds_since(begin);
   return o;
 }
 
-void for_rows(const FitData& data, int n, const FitOptions& o, FitSummary& summary, const Observer& observer,
-              const std::function<void(const DerivativeRows&)>& visit) {
+void for_rows(const FitData& data, int n, const FitOptions& o, FitSummary& summary,
+              const Observer& observer, const std::function<void(const DerivativeRows&)>& visit) {
   const DerivativeMethod method = o.derivative.method;
   long seen = 0;
   const auto take = [&](const DerivativeRows& all) {
@@ -116,7 +121,8 @@ void for_rows(const FitData& data, int n, const FitOptions& o, FitSummary& summa
     const bool driven = data.size() > n;
     const DerivativeRows cut = driven ? first_targets(all, n) : DerivativeRows();
     const DerivativeRows& rows = driven ? cut : all;
-    if (!rows.derivatives.allFinite() || !rows.states.allFinite()) differences_overflow(data.source.name);
+    if (!rows.derivatives.allFinite() || !rows.states.allFinite())
+      differences_overflow(data.source.name);
     const auto begin = std::chrono::steady_clock::now();  // reading is not part of the fit
     visit(rows);
     seen += rows.rows();
@@ -135,8 +141,8 @@ void for_rows(const FitData& data, int n, const FitOptions& o, FitSummary& summa
   }
 }
 
-RowFactor row_factor(const FitData& data, int n, int degree, const FitOptions& o, FitSummary& summary,
-                     const Observer& observer) {
+RowFactor row_factor(const FitData& data, int n, int degree, const FitOptions& o,
+                     FitSummary& summary, const Observer& observer) {
   RowFactor factor(data.size(), degree, n);
   double first_variance = -1;
   for_rows(data, n, o, summary, observer, [&](const DerivativeRows& rows) {
@@ -156,7 +162,8 @@ void smooth_last_state(Model& model, const FitData& data, FitSummary& summary) {
   if (model.kind == ModelKind::map || rows < 8) return;  // third differences and a noise
   const auto begin = std::chrono::steady_clock::now();
   const auto n = static_cast<Eigen::Index>(model.dimension());
-  const Smoothed smoothed = smooth({{observed.late_times, observed.late_states.leftCols(n), Matrix::Ones(rows, n)}}, false);
+  const Smoothed smoothed = smooth(
+      {{observed.late_times, observed.late_states.leftCols(n), Matrix::Ones(rows, n)}}, false);
   model.last_state = smoothed.values[0].row(rows - 1).transpose();
   model.last_state_sd = smoothed.last_sd;
   summary.seconds += seconds_since(begin);
@@ -171,7 +178,8 @@ WeakData weak_data(const FitData& data, const FitOptions& o) {
   weak.noise = data.noise.size() > 0 && data.summary.rows <= kRowsForNoise
                    ? data.noise.cwiseQuotient(data.scaling.scale)
                    : observation_noise(options, weak.parts, data.size());
-  weak.noise = weak.noise.unaryExpr([](double sd) { return sd * sd > 0 ? sd : 0x1p-52; });  // a column of zeros has none
+  weak.noise = weak.noise.unaryExpr(
+      [](double sd) { return sd * sd > 0 ? sd : 0x1p-52; });  // a column of zeros has none
   return weak;
 }
 

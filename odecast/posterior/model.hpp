@@ -21,24 +21,27 @@ struct InputPart {
   Vector offset = {}, scale = {};       ///< w = offset + scale ∘ its value in model units
   bool held = false;                    ///< between rows: the last value, or else linear
   bool time = false;                    ///< the last one is the time itself
-  Vector last = {};                     ///< those that are measured, in the last row; empty: not known
+  Vector last = {};  ///< those that are measured, in the last row; empty: not known
 
   int size() const { return static_cast<int>(names.size()); }
   /// Those that must be measured.
   int measured() const { return size() - (time ? 1 : 0); }
 };
 
-/// How much wider or narrower bands must be to hold held-out truth at their level: mean ± factor (sd + floor size), sd that of the state or, where
-/// the truth was observed with noise, of an observation; by time after the start; `odecast calibrate` finds it. Between leads the factors are linear, beyond the last its own.
+/// How much wider or narrower bands must be to hold held-out truth at their level: mean ± factor
+/// (sd + floor size), sd that of the state or, where the truth was observed with noise, of an
+/// observation; by time after the start; `odecast calibrate` finds it. Between leads the factors
+/// are linear, beyond the last its own.
 inline constexpr double kCalibrationFloor = 1e-3;
 struct CalibrationPart {
   double level = 0.95;
-  int starts = 0;  ///< it rests on
+  int starts = 0;         ///< it rests on
   bool observed = false;  ///< it is for bands of observations
   std::vector<double> leads = {};
   Matrix factors = {};  ///< leads × variables
-  /// Share of the held-out truth inside the band at each lead, over all variables: of the band of the draws, and of bands calibrated on one
-  /// half of the starts and judged on the other (empty where the halves are too few).
+  /// Share of the held-out truth inside the band at each lead, over all variables: of the band of
+  /// the draws, and of bands calibrated on one half of the starts and judged on the other (empty
+  /// where the halves are too few).
   std::vector<double> before = {}, after = {};
 
   double factor(double lead, Eigen::Index variable) const;
@@ -63,7 +66,8 @@ struct TrajectoryPart {
 struct Model {
   std::vector<std::string> variables;
   Scaling scaling;
-  /// In model units, of the state and behind it the inputs; no layers where the field is known as `polynomial`.
+  /// In model units, of the state and behind it the inputs; no layers where the field is known as
+  /// `polynomial`.
   Network network;
   std::vector<Network> members = {};  ///< the other networks of an ensemble, of the same kind
   ModelKind kind = ModelKind::flow;
@@ -77,11 +81,13 @@ struct Model {
   double last_time = 0;
   Vector last_state;
   std::optional<Vector> last_state_sd;  ///< its uncertainty, where known
-  double step = 0;        ///< median spacing of the observations
-  double data_scale = 0;  ///< largest |v| of the data, in model units
-  Vector size;            ///< root mean square of each variable and input, user's units
-  Vector sd;              ///< standard deviation of each variable, user's units, 0 for a constant; empty in files of old
-  Vector noise;           ///< sd of the observations, as given or estimated, user's units; empty where not known
+  double step = 0;                      ///< median spacing of the observations
+  double data_scale = 0;                ///< largest |v| of the data, in model units
+  Vector size;   ///< root mean square of each variable and input, user's units
+  Vector sd;     ///< standard deviation of each variable, user's units, 0 for a constant; empty in
+                 ///< files of old
+  Vector noise;  ///< sd of the observations, as given or estimated, user's units; empty where not
+                 ///< known
 
   std::optional<CalibrationPart> calibration;
 
@@ -94,7 +100,8 @@ struct Model {
   } training;
 
   int dimension() const { return static_cast<int>(variables.size()); }
-  /// What a variable is off by if nothing is known but the data's distribution: sd, or its size where that is all that is known.
+  /// What a variable is off by if nothing is known but the data's distribution: sd, or its size
+  /// where that is all that is known.
   Vector climatological_sd() const { return sd.size() > 0 ? sd : Vector(size.head(dimension())); }
   /// Names of what the function depends on: the variables, then the inputs.
   std::vector<std::string> arguments() const;
@@ -107,15 +114,17 @@ struct Model {
   std::string left_side(const std::string& variable) const;
 };
 
-/// Mean and standard deviation of du/dt (of a map: of the next state) in the user's units, of moments in the model's. Throws Error
-/// (data) where they overflow, so that an interval mean ± c sd of any level is finite.
+/// Mean and standard deviation of du/dt (of a map: of the next state) in the user's units, of
+/// moments in the model's. Throws Error (data) where they overflow, so that an interval mean ± c sd
+/// of any level is finite.
 struct Prediction {
   Vector mean, sd;
 };
 Prediction prediction(const Model& model, const Moments& moments);
 
 /// The posterior of a model; `change` is for dropout.
-std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change = MaskChange::never);
+std::unique_ptr<Posterior> make_posterior(const Model& model,
+                                          MaskChange change = MaskChange::never);
 /// That of a model with a `polynomial` part.
 PolynomialPosterior polynomial_posterior(const Model& model);
 

@@ -41,8 +41,8 @@ bool is_covariance(const Matrix& C) {
          Eigen::LDLT<Eigen::MatrixXd>(unit).vectorD().minCoeff() >= -kRoundOff;
 }
 
-PolynomialPosterior::PolynomialPosterior(std::shared_ptr<const MonomialBasis> basis, std::vector<CoefficientSet> sets,
-                                         int outputs)
+PolynomialPosterior::PolynomialPosterior(std::shared_ptr<const MonomialBasis> basis,
+                                         std::vector<CoefficientSet> sets, int outputs)
     : basis_(std::move(basis)), sets_(std::move(sets)), outputs_(outputs) {
   assert(!sets_.empty());
   for (const CoefficientSet& m : sets_) {
@@ -117,7 +117,8 @@ Moments PolynomialPosterior::moments(const Vector& u) const {
           phi[static_cast<std::size_t>(m.support[c].monomial)];
     means.push_back(design * m.theta);
     total.mean += m.weight * means.back();
-    if (m.covariance.size() > 0) total.covariance += m.weight * design * m.covariance * design.transpose();
+    if (m.covariance.size() > 0)
+      total.covariance += m.weight * design * m.covariance * design.transpose();
   }
   for (std::size_t k = 0; k < sets_.size(); ++k) {
     const Vector away = means[k] - total.mean;
@@ -153,7 +154,8 @@ PolynomialPosterior::Coefficients PolynomialPosterior::coefficients() const {
     for (std::size_t c = 0; c < m.support.size(); ++c) {
       const auto at = static_cast<Eigen::Index>(c);
       away(m.support[c].equation, m.support[c].monomial) += m.theta[at];
-      if (m.covariance.size() > 0) own(m.support[c].equation, m.support[c].monomial) = m.covariance(at, at);
+      if (m.covariance.size() > 0)
+        own(m.support[c].equation, m.support[c].monomial) = m.covariance(at, at);
     }
     square += m.weight * (own + away.cwiseAbs2());
   }
@@ -167,14 +169,16 @@ Matrix PolynomialPosterior::median_coefficients() const {
   for (std::size_t k = 0; k < sets_.size(); ++k)
     for (std::size_t c = 0; c < sets_[k].support.size(); ++c) {
       const FieldTerm& t = sets_[k].support[c];
-      values(t.equation * basis_->size() + t.monomial, static_cast<Eigen::Index>(k)) = sets_[k].theta[static_cast<Eigen::Index>(c)];
+      values(t.equation * basis_->size() + t.monomial, static_cast<Eigen::Index>(k)) =
+          sets_[k].theta[static_cast<Eigen::Index>(c)];
     }
   Matrix median(outputs_, basis_->size());
   const Eigen::Index above = values.cols() / 2;
   for (Eigen::Index q = 0; q < median.size(); ++q) {
     double* of = values.row(q).data();
     std::nth_element(of, of + above, of + values.cols());
-    median.data()[q] = values.cols() % 2 == 1 ? of[above] : 0.5 * (*std::max_element(of, of + above) + of[above]);
+    median.data()[q] =
+        values.cols() % 2 == 1 ? of[above] : 0.5 * (*std::max_element(of, of + above) + of[above]);
   }
   return median;
 }

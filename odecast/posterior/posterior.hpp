@@ -10,16 +10,20 @@
 namespace odecast {
 
 /// A distribution over vector fields, given the data. The one interface that forecasts depend on.
-/// All fields are in the model's units. Where inputs drive the system, fields and moments take them behind the state.
+/// All fields are in the model's units. Where inputs drive the system, fields and moments take them
+/// behind the state.
 class Posterior {
  public:
   virtual ~Posterior() = default;
   virtual int dimension() const = 0;  ///< of the state
-  /// Draw number `index` of the seed: the same field whenever and on whatever thread it is asked for.
+  /// Draw number `index` of the seed: the same field whenever and on whatever thread it is asked
+  /// for.
   virtual VectorField draw(std::uint64_t seed, std::uint64_t index) const = 0;
-  /// The state in which the data end, as that draw sees it: coefficients and state are drawn together.
-  /// Nothing where the posterior says nothing of states.
-  virtual std::optional<Vector> draw_start(std::uint64_t, std::uint64_t) const { return std::nullopt; }
+  /// The state in which the data end, as that draw sees it: coefficients and state are drawn
+  /// together. Nothing where the posterior says nothing of states.
+  virtual std::optional<Vector> draw_start(std::uint64_t, std::uint64_t) const {
+    return std::nullopt;
+  }
   /// The expectation of the draws.
   virtual VectorField mean_field() const = 0;
   /// One field to stand for all where a single estimate is wanted.

@@ -13,7 +13,8 @@
 namespace odecast {
 namespace {
 
-/// The estimates of one or more equations as coefficients; unknown o F + m is that of φ_m in equation o.
+/// The estimates of one or more equations as coefficients; unknown o F + m is that of φ_m in
+/// equation o.
 CoefficientSet coefficient_set(const Estimate& e, int monomials) {
   CoefficientSet set{};
   for (const int q : e.terms) set.support.push_back({q / monomials, q % monomials});
@@ -31,10 +32,12 @@ struct Regression {
 };
 
 Regression regression_of(const WeakPosterior& found) {
-  return {found.fit.posterior, found.fit.log_evidence, found.fit.log_prior, found.fit.misfit, found.settled, found.rounds};
+  return {found.fit.posterior, found.fit.log_evidence, found.fit.log_prior,
+          found.fit.misfit,    found.settled,          found.rounds};
 }
 
-std::vector<int> unknowns(const std::vector<TrajectoryOptions::KnownTerm>& terms, const MonomialBasis& basis) {
+std::vector<int> unknowns(const std::vector<TrajectoryOptions::KnownTerm>& terms,
+                          const MonomialBasis& basis) {
   std::vector<int> result;
   for (const auto& term : terms)
     for (int m = 0; m < basis.size(); ++m)
@@ -47,9 +50,11 @@ std::vector<int> unknowns(const std::vector<TrajectoryOptions::KnownTerm>& terms
 Regression regress(const RowFactor& factor, int n, int degree, bool select) {
   const int F = factor.basis().size();
   const auto count = [&](int d) {
-    return static_cast<int>(monomial_count(factor.basis().variables(), std::min(d, factor.basis().degree())));
+    return static_cast<int>(
+        monomial_count(factor.basis().variables(), std::min(d, factor.basis().degree())));
   };
-  std::vector<int> low(static_cast<std::size_t>(count(std::min(degree, 2)))), all(static_cast<std::size_t>(count(degree)));
+  std::vector<int> low(static_cast<std::size_t>(count(std::min(degree, 2)))),
+      all(static_cast<std::size_t>(count(degree)));
   std::iota(low.begin(), low.end(), 0);
   std::iota(all.begin(), all.end(), 0);
   Regression r;
@@ -78,27 +83,36 @@ Regression regress(const RowFactor& factor, int n, int degree, bool select) {
 
 constexpr int kFewestBlocks = 5;  ///< that rows are drawn from
 
-constexpr std::size_t kFewestReplicates = 10;   ///< whatever they cost
-constexpr double kReplicatesWork = 2e10;        ///< operations, some seconds' on one core
+constexpr std::size_t kFewestReplicates = 10;  ///< whatever they cost
+constexpr double kReplicatesWork = 2e10;       ///< operations, some seconds' on one core
 
-/// As many as the bound on work leaves, where no time is given: one takes about 12 u³ for u unknowns of a column.
+/// As many as the bound on work leaves, where no time is given: one takes about 12 u³ for u
+/// unknowns of a column.
 int most_replicates(const FitOptions& o, int outputs, std::size_t unknowns) {
   const double u = static_cast<double>(unknowns);
   if (o.budget) return o.replicates;
-  return static_cast<int>(std::clamp(kReplicatesWork / (12 * u * u * u * outputs), static_cast<double>(kFewestReplicates), 1e5));
+  return static_cast<int>(std::clamp(kReplicatesWork / (12 * u * u * u * outputs),
+                                     static_cast<double>(kFewestReplicates), 1e5));
 }
 
-/// Every replicate a set of the same weight. `price` is the penalty of each unknown, `outputs` how many columns of unknowns
-/// there are, each for one equation, or 1 where one column holds those of all.
-std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const FitOptions& o, int outputs, int monomials,
-                                       const std::vector<double>& penalty, double least, const std::string& source, const Budget& budget,
+/// Every replicate a set of the same weight. `price` is the penalty of each unknown, `outputs` how
+/// many columns of unknowns there are, each for one equation, or 1 where one column holds those of
+/// all.
+std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const FitOptions& o,
+                                       int outputs, int monomials,
+                                       const std::vector<double>& penalty, double least,
+                                       const std::string& source, const Budget& budget,
                                        const Observer& observer) {
   // Fewer blocks hardly ever leave one out: replicates would be alike.
   if (bootstrap.chunks() < kFewestBlocks * BlockBootstrap::kChunksPerBlock)
-    throw_data({source, fmt::format("{:.1f} blocks of neighbours that depend on each other", bootstrap.chunks() / static_cast<double>(BlockBootstrap::kChunksPerBlock)),
-                fmt::format("at least {} blocks to draw from", kFewestBlocks),
-                "Give more rows, or take --posterior regression, which draws none."});
-  std::vector<CoefficientSet> sets(static_cast<std::size_t>(std::min(o.replicates, most_replicates(o, outputs, penalty.size()))));
+    throw_data(
+        {source,
+         fmt::format("{:.1f} blocks of neighbours that depend on each other",
+                     bootstrap.chunks() / static_cast<double>(BlockBootstrap::kChunksPerBlock)),
+         fmt::format("at least {} blocks to draw from", kFewestBlocks),
+         "Give more rows, or take --posterior regression, which draws none."});
+  std::vector<CoefficientSet> sets(static_cast<std::size_t>(
+      std::min(o.replicates, most_replicates(o, outputs, penalty.size()))));
   std::vector<char> drawn_in_time(sets.size(), 1);
   parallel_for(
       o.threads, sets.size(),
@@ -113,12 +127,15 @@ std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const Fi
         for (int output = 0; output < outputs; ++output) {
           Estimate e = bootstrap.replicate(drawn, output, least);
           if (o.select_terms) eliminate(e, penalty, static_cast<int>(e.terms.size()));
-          for (const int q : e.terms) set.support.push_back({output + q / monomials, q % monomials});
+          for (const int q : e.terms)
+            set.support.push_back({output + q / monomials, q % monomials});
           theta.insert(theta.end(), e.x.begin(), e.x.end());
         }
         set.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Eigen::Index>(theta.size()));
       },
-      [&](std::size_t begun) { observer("drawing rows", static_cast<double>(begun) / static_cast<double>(sets.size())); });
+      [&](std::size_t begun) {
+        observer("drawing rows", static_cast<double>(begun) / static_cast<double>(sets.size()));
+      });
   std::size_t kept = 0;
   for (std::size_t k = 0; k < sets.size(); ++k)
     if (drawn_in_time[k]) std::swap(sets[kept++], sets[k]);
@@ -128,7 +145,8 @@ std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const Fi
 }
 
 /// The price of every unknown of n equations: training/selection.hpp.
-std::vector<double> penalties(const MonomialBasis& basis, int n, int equations, double observations) {
+std::vector<double> penalties(const MonomialBasis& basis, int n, int equations,
+                              double observations) {
   std::vector<double> penalty;
   for (int o = 0; o < equations; ++o)
     for (int m = 0; m < basis.size(); ++m)
@@ -136,21 +154,28 @@ std::vector<double> penalties(const MonomialBasis& basis, int n, int equations, 
   return penalty;
 }
 
-std::vector<CoefficientSet> weak_replicates(WeakBlocks& blocks, const MonomialBasis& basis, const WeakPosterior& found,
-                                            const FitOptions& o, const FitData& data, const Budget& budget, const Observer& observer) {
+std::vector<CoefficientSet> weak_replicates(WeakBlocks& blocks, const MonomialBasis& basis,
+                                            const WeakPosterior& found, const FitOptions& o,
+                                            const FitData& data, const Budget& budget,
+                                            const Observer& observer) {
   const int n = blocks.dimension(), F = basis.size();
-  BlockBootstrap bootstrap(weak_problem(blocks, basis, found.coefficients, found.paths).triangle, n * F);
+  BlockBootstrap bootstrap(weak_problem(blocks, basis, found.coefficients, found.paths).triangle,
+                           n * F);
   // Whitened rows are independent as far as the noise is white; blocks stand for the rest.
   const Eigen::Index size = n * chunk_rows(std::cbrt(static_cast<double>(blocks.rows())));
   for (std::size_t b = 0; b < blocks.size(); ++b)
-    for (const Matrix& part : WeakLinearisation(blocks.block(b), basis, found.coefficients, found.paths[b]).whitened())
+    for (const Matrix& part :
+         WeakLinearisation(blocks.block(b), basis, found.coefficients, found.paths[b]).whitened())
       for (Eigen::Index at = 0; at < part.rows(); at += size)
         bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
-  return replicates(bootstrap, o, 1, F, penalties(basis, n, n, static_cast<double>(data.summary.rows)), 1, data.source.name, budget, observer);
+  return replicates(bootstrap, o, 1, F,
+                    penalties(basis, n, n, static_cast<double>(data.summary.rows)), 1,
+                    data.source.name, budget, observer);
 }
 
-std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor& factor, int n, const FitOptions& o,
-                                           FitSummary& summary, const Budget& budget, const Observer& observer) {
+std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor& factor, int n,
+                                           const FitOptions& o, FitSummary& summary,
+                                           const Budget& budget, const Observer& observer) {
   const MonomialBasis& basis = factor.basis();
   const int F = basis.size();
   BlockBootstrap bootstrap(factor.triangle(), F);
@@ -172,11 +197,14 @@ std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor&
       bootstrap.add(chunk);
     }
   });
-  return replicates(bootstrap, o, n, F, penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0, data.source.name, budget, observer);
+  return replicates(bootstrap, o, n, F,
+                    penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0,
+                    data.source.name, budget, observer);
 }
 
-/// Whether residuals are larger than the noise explains: chi² per degree of freedom beyond 1 by more than five standard errors √(2 / values) and what
-/// an estimate of the noise may lack (10 %). On clean data rounding and quadrature are larger than the "noise": what is less than a ten
+/// Whether residuals are larger than the noise explains: chi² per degree of freedom beyond 1 by
+/// more than five standard errors √(2 / values) and what an estimate of the noise may lack (10 %).
+/// On clean data rounding and quadrature are larger than the "noise": what is less than a ten
 /// thousandth of the motion is not a misfit. Noise and sd of the variables, in the same units.
 bool unexplained(const Regression& r, double values, const Vector& noise, const Vector& sd) {
   double share = 0;  // of the motion that is noise
@@ -188,7 +216,8 @@ bool unexplained(const Regression& r, double values, const Vector& noise, const 
 /// Which equations have no more than the rows can carry.
 int highest_degree(int arguments, int n, double rows) {
   int degree = 1;
-  while (degree < kHighestDegree && n * monomial_count(arguments, degree + 1) <= kMostJointUnknowns &&
+  while (degree < kHighestDegree &&
+         n * monomial_count(arguments, degree + 1) <= kMostJointUnknowns &&
          5 * monomial_count(arguments, degree + 1) <= rows)
     ++degree;
   return degree;
@@ -207,9 +236,10 @@ int best_degree(const std::vector<DegreeTrial>& trials) {
   return trials[best].degree;
 }
 
-/// Every degree on the rows of the highest. Sets are compared around one path, that of the best of them.
-std::vector<DegreeTrial> try_degrees(const WeakData& weak, int n, bool select, const std::string& source,
-                                     const Observer& observer) {
+/// Every degree on the rows of the highest. Sets are compared around one path, that of the best of
+/// them.
+std::vector<DegreeTrial> try_degrees(const WeakData& weak, int n, bool select,
+                                     const std::string& source, const Observer& observer) {
   const auto arguments = static_cast<int>(weak.noise.size());
   double rows = 0;
   for (const Segment& s : weak.parts) rows += s.rows;
@@ -237,7 +267,8 @@ namespace {
 
 struct OutOfTime {};
 
-Fit regression_in_time(const ObservationSource& source, const FitOptions& given, const Budget& budget, const Observer& observer) {
+Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
+                       const Budget& budget, const Observer& observer) {
   // Replicates that are there are worth something; half a posterior is not.
   const Observer watch = [&](std::string_view what, double part) {
     if (budget.over()) throw OutOfTime{};
@@ -249,10 +280,11 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
   FitSummary& summary = result.summary;
   const int arguments = argument_count(source, o), n = source.dimension();
   const bool automatic = o.degree == kAutomaticDegree;
-  require_option(automatic || (o.degree >= 1 && o.degree <= 20), "--degree", fmt::format("{}", o.degree),
-                 "a whole number from 1 to 20, or auto", "2 fits most textbook systems.");
-  require_option(n * monomial_count(arguments, automatic ? 1 : o.degree) <= kMostJointUnknowns, "--degree",
-                 fmt::format("{} with {} variables", o.degree, arguments),
+  require_option(automatic || (o.degree >= 1 && o.degree <= 20), "--degree",
+                 fmt::format("{}", o.degree), "a whole number from 1 to 20, or auto",
+                 "2 fits most textbook systems.");
+  require_option(n * monomial_count(arguments, automatic ? 1 : o.degree) <= kMostJointUnknowns,
+                 "--degree", fmt::format("{} with {} variables", o.degree, arguments),
                  "at most 600 candidate terms, variables × monomials", "Choose a lower degree.");
   check(o.derivative, n);
   watch("reading", 0);
@@ -263,8 +295,9 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
   if (automatic) choosing.degree = 2;  // of the polynomials that try derivatives
   o = with_derivative(choosing, data, model, summary, false, watch);
   const bool bootstrap = o.posterior == PosteriorKind::bootstrap;
-  require_option(!bootstrap || (o.replicates >= 2 && o.replicates <= 100'000), "--replicates", fmt::format("{}", o.replicates),
-                 "a whole number from 2 to 100000", "100 give a standard deviation to 7 %.");
+  require_option(!bootstrap || (o.replicates >= 2 && o.replicates <= 100'000), "--replicates",
+                 fmt::format("{}", o.replicates), "a whole number from 2 to 100000",
+                 "100 give a standard deviation to 7 %.");
   Regression r;
   std::vector<CoefficientSet> sets;
   long rows = 0;
@@ -279,25 +312,32 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
     const MonomialBasis basis(arguments, o.degree);
     WeakBlocks integrals(weak.parts, basis, weak.noise, n);
     const WeakPosterior found = weak_posterior(
-        integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)}, source.name, watch);
+        integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)},
+        source.name, watch);
     r = regression_of(found);
     rows = static_cast<long>(integrals.rows());
-    misfit = unexplained(r, static_cast<double>(n * rows), weak.noise, data.summary.sd.head(n).cwiseQuotient(data.scaling.scale.head(n)));
-    if (bootstrap)
-      sets = weak_replicates(integrals, basis, found, o, data, budget, observer);
+    misfit = unexplained(r, static_cast<double>(n * rows), weak.noise,
+                         data.summary.sd.head(n).cwiseQuotient(data.scaling.scale.head(n)));
+    if (bootstrap) sets = weak_replicates(integrals, basis, found, o, data, budget, observer);
     summary.seconds += seconds_since(begin);
   } else {
-    const int degree = automatic ? highest_degree(arguments, n, static_cast<double>(data.summary.pairs)) : o.degree;
+    const int degree = automatic
+                           ? highest_degree(arguments, n, static_cast<double>(data.summary.pairs))
+                           : o.degree;
     RowFactor factor = row_factor(data, n, degree, o, summary, watch);
     rows = factor.rows();
-    require_option(static_cast<double>(rows) >= monomial_count(arguments, degree), "--degree", fmt::format("{} rows for degree {}", rows, degree),
-                   "a row for each monomial", "Give more data or choose a lower degree.");
+    require_option(static_cast<double>(rows) >= monomial_count(arguments, degree), "--degree",
+                   fmt::format("{} rows for degree {}", rows, degree), "a row for each monomial",
+                   "Give more data or choose a lower degree.");
     const auto begin = std::chrono::steady_clock::now();
-    for (int d = 1; automatic && d <= degree; ++d) summary.degrees.push_back(trial(d, regress(factor, n, d, o.select_terms)));
+    for (int d = 1; automatic && d <= degree; ++d)
+      summary.degrees.push_back(trial(d, regress(factor, n, d, o.select_terms)));
     o.degree = automatic ? best_degree(summary.degrees) : degree;
     r = regress(factor, n, o.degree, o.select_terms);
-    // Unknowns are numbered by the factor's basis, whose first monomials are those of a lower degree.
-    const int F = factor.basis().size(), own = static_cast<int>(monomial_count(arguments, o.degree));
+    // Unknowns are numbered by the factor's basis, whose first monomials are those of a lower
+    // degree.
+    const int F = factor.basis().size(),
+              own = static_cast<int>(monomial_count(arguments, o.degree));
     for (int& q : r.posterior.terms) q = q / F * own + q % F;
     summary.seconds += seconds_since(begin);
     if (bootstrap) {
@@ -306,7 +346,8 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
     }
   }
   const auto begin = std::chrono::steady_clock::now();
-  if (!bootstrap) sets = {coefficient_set(r.posterior, static_cast<int>(monomial_count(arguments, o.degree)))};
+  if (!bootstrap)
+    sets = {coefficient_set(r.posterior, static_cast<int>(monomial_count(arguments, o.degree)))};
   summary.terms = static_cast<int>(r.posterior.terms.size());
   const bool stopped = bootstrap && sets.size() < static_cast<std::size_t>(o.replicates);
   const std::size_t drawn = sets.size();
@@ -318,23 +359,33 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
   model.polynomial = {o.degree, std::move(sets)};
   summary.log_evidence = r.log_evidence;
   summary.trusted = summary.usable && r.settled && !misfit && !stopped;
-  summary.status = !summary.usable ? "diverged" : misfit ? "misfit" : stopped ? "stopped" : r.settled ? "posterior" : "not_converged";
+  summary.status = !summary.usable ? "diverged"
+                   : misfit        ? "misfit"
+                   : stopped       ? "stopped"
+                   : r.settled     ? "posterior"
+                                   : "not_converged";
   summary.reason =
       !summary.usable ? "no term is left, or a coefficient is not finite"
       : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", drawn, rows,
-                                    is_weak(o) ? "integrals" : "rows", o.degree)
-                      : fmt::format("normal posterior of {} coefficients of degree {} from {} {}", summary.terms, o.degree,
-                                    rows, is_weak(o) ? "integrals" : "rows");
-  if (summary.usable && is_weak(o)) summary.reason += fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit);
+                                is_weak(o) ? "integrals" : "rows", o.degree)
+                      : fmt::format("normal posterior of {} coefficients of degree {} from {} {}",
+                                    summary.terms, o.degree, rows, is_weak(o) ? "integrals" : "rows");
+  if (summary.usable && is_weak(o))
+    summary.reason += fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit);
   if (summary.usable && stopped)
-    summary.reason += fmt::format("; stopped at its {} before all {} were drawn{}", o.budget ? "budget" : "bound on work", o.replicates,
+    summary.reason += fmt::format("; stopped at its {} before all {} were drawn{}",
+                                  o.budget ? "budget" : "bound on work", o.replicates,
                                   o.budget ? "" : ": --budget SECONDS lets it go on");
   if (summary.usable && misfit)
     summary.reason += fmt::format(
-        ", where white noise alone gives 1: the equations do not explain all of the motion, or the noise {}, and bands are too narrow. Try a higher "
-        "degree, or give what else moves it (--variables, --inputs); --posterior trajectory widens its bands by what is not explained, and takes --robust",
-        o.derivative.noise.size() > 0 ? "is larger than the one given" : "has outliers or a memory");
-  if (summary.usable && !r.settled) summary.reason += fmt::format("; terms or coefficients still change after {} rounds", r.rounds);
+        ", where white noise alone gives 1: the equations do not explain all of the motion, or the "
+        "noise {}, and bands are too narrow. Try a higher "
+        "degree, or give what else moves it (--variables, --inputs); --posterior trajectory widens "
+        "its bands by what is not explained, and takes --robust",
+        o.derivative.noise.size() > 0 ? "is larger than the one given"
+                                      : "has outliers or a memory");
+  if (summary.usable && !r.settled)
+    summary.reason += fmt::format("; terms or coefficients still change after {} rounds", r.rounds);
   auto& record = model.training;
   record.trainer = bootstrap ? "bootstrap" : "regression";
   record.rows = is_weak(o) ? data.summary.rows : rows;
@@ -347,14 +398,17 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
 
 }  // namespace
 
-Fit fit_regression(const ObservationSource& source, const FitOptions& options, const Observer& observer) {
+Fit fit_regression(const ObservationSource& source, const FitOptions& options,
+                   const Observer& observer) {
   const Budget budget = options.budget ? Budget::of_seconds(*options.budget) : Budget();
   try {
     return regression_in_time(source, options, budget, observer);
   } catch (const OutOfTime&) {
     Fit result;
     result.summary.status = "stopped";
-    result.summary.reason = fmt::format("stopped at its budget of {:g} s, before there was a posterior. Give more with --budget", *options.budget);
+    result.summary.reason = fmt::format(
+        "stopped at its budget of {:g} s, before there was a posterior. Give more with --budget",
+        *options.budget);
     result.summary.seconds = *options.budget;
     result.model.training.status = result.summary.status;
     result.model.training.reason = result.summary.reason;

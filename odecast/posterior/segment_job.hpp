@@ -17,7 +17,8 @@ struct SegmentJob {
   FlowMethod method;
   bool sensitivities;
 
-  // The field: du_i/dt = Σ over terms c of equation i of theta[c] φ_{monomial[c]}(u, w), w the inputs.
+  // The field: du_i/dt = Σ over terms c of equation i of theta[c] φ_{monomial[c]}(u, w), w the
+  // inputs.
   int monomials;                 ///< that are needed, the constant first
   const int *parent, *variable;  ///< φ_m = φ_parent × argument number `variable` of (u, w), m > 0
   int terms;
@@ -34,9 +35,11 @@ struct SegmentJob {
   const double* root_weight;  ///< the same: √w / σ, 0 where nothing is observed
   const double* starts;       ///< block × variables × 8
 
-  // With inputs, each interval is a row of pieces on which they are linear in time; each piece is cut into `substeps`.
+  // With inputs, each interval is a row of pieces on which they are linear in time; each piece is
+  // cut into `substeps`.
   int inputs;
-  const int* first_piece;      ///< block × slots, and one beyond: pieces [k], …, [k + 1] - 1 are those of slot k
+  const int* first_piece;  ///< block × slots, and one beyond: pieces [k], …, [k + 1] - 1 are those
+                           ///< of slot k
   const double* piece_length;  ///< piece × 8
   const double* piece_inputs;  ///< piece × inputs × (begin, end) × 8
 

@@ -37,12 +37,12 @@ struct Rk8 {
        33.0 / 164, 12.0 / 41, 1}};
   static constexpr double b[12] = {
       0, 0, 0, 0, 0, 34.0 / 105, 9.0 / 35, 9.0 / 35, 9.0 / 280, 9.0 / 280, 41.0 / 840, 41.0 / 840};
-  static constexpr double c[12] = {
-      0, 2.0 / 27, 1.0 / 9, 1.0 / 6, 5.0 / 12, 1.0 / 2, 5.0 / 6, 1.0 / 6, 2.0 / 3, 1.0 / 3, 0, 1};
+  static constexpr double c[12] = {0,       2.0 / 27, 1.0 / 9, 1.0 / 6, 5.0 / 12, 1.0 / 2,
+                                   5.0 / 6, 1.0 / 6,  2.0 / 3, 1.0 / 3, 0,        1};
 };
 
-/// N is the number of variables where it is known to the compiler, 0 otherwise. Without inputs (Driven false) there is no
-/// trace of them in the loops.
+/// N is the number of variables where it is known to the compiler, 0 otherwise. Without inputs
+/// (Driven false) there is no trace of them in the loops.
 template <int N, class Method, bool Driven>
 struct Segments {
   static constexpr int kStages = Method::stages;
@@ -87,9 +87,11 @@ struct Segments {
   }
 
   /// One step of length h. With v' = J v + ∂f/∂θ along the same stages, S keeps the exact
-  /// derivative of the discrete flow. Inputs are w = begin + x (end - begin) with x from `from` to from + part.
+  /// derivative of the discrete flow. Inputs are w = begin + x (end - begin) with x from `from` to
+  /// from + part.
   template <bool Sensitive>
-  ODECAST_INLINE void step(const Pack& h, const Pack* inputs = nullptr, double from = 0, double part = 1) {
+  ODECAST_INLINE void step(const Pack& h, const Pack* inputs = nullptr, double from = 0,
+                           double part = 1) {
     for (int s = 0; s < kStages; ++s) {
       if constexpr (Driven) {
         const Pack x = from + part * Method::c[s];
@@ -232,8 +234,10 @@ struct Segments {
           if constexpr (Driven) {
             const double part = 1.0 / substeps;
             for (int piece = job.first_piece[slot]; piece < job.first_piece[slot + 1]; ++piece) {
-              const Pack h = reinterpret_cast<const Pack*>(job.piece_length)[piece] / Pack(static_cast<double>(substeps));
-              const Pack* inputs = reinterpret_cast<const Pack*>(job.piece_inputs) + 2L * piece * job.inputs;
+              const Pack h = reinterpret_cast<const Pack*>(job.piece_length)[piece] /
+                             Pack(static_cast<double>(substeps));
+              const Pack* inputs =
+                  reinterpret_cast<const Pack*>(job.piece_inputs) + 2L * piece * job.inputs;
               for (int s = 0; s < substeps; ++s) step<Sensitive>(h, inputs, s * part, part);
             }
           } else {

@@ -34,8 +34,10 @@ struct FieldLists {
   std::vector<int> parent, variable, equation, monomial, slope_place, slope_monomial;
   std::vector<double> slope_value;
 
-  /// Slopes are with respect to the first n arguments, the variables; `reduced` is of reduced_monomials.
-  FieldLists(const MonomialBasis& basis, const std::vector<int>& reduced, int n, const Support& support, const Vector& theta) {
+  /// Slopes are with respect to the first n arguments, the variables; `reduced` is of
+  /// reduced_monomials.
+  FieldLists(const MonomialBasis& basis, const std::vector<int>& reduced, int n,
+             const Support& support, const Vector& theta) {
     std::vector<char> needed(index(basis.size()), 0);
     needed[0] = 1;
     struct Slope {
@@ -86,7 +88,8 @@ void run(const SegmentJob& job) {
 
 /// Equal steps of at most that length.
 int steps_of(const Flow& flow, double h) {
-  return flow.substeps * static_cast<int>(std::min(1e6, std::ceil(h / flow.longest_step * (1 - 1e-9))));
+  return flow.substeps *
+         static_cast<int>(std::min(1e6, std::ceil(h / flow.longest_step * (1 - 1e-9))));
 }
 
 }  // namespace
@@ -99,7 +102,8 @@ std::vector<DrivenPiece> pieces(const ObservedRun& run, long row) {
   std::vector<DrivenPiece> list;
   long k = std::upper_bound(knots.begin(), knots.end(), begin) - knots.begin() - 1;
   for (double t = begin; t < end; ++k) {
-    const double next = std::min(end, knots[index(k + 1)]), length = knots[index(k + 1)] - knots[index(k)];
+    const double next = std::min(end, knots[index(k + 1)]),
+                 length = knots[index(k + 1)] - knots[index(k)];
     DrivenPiece piece{t, next, w.row(k).transpose(), w.row(k).transpose()};
     for (long j = run.held; j < w.cols(); ++j) {
       const double change = w(k + 1, j) - w(k, j);
@@ -249,7 +253,8 @@ double Shooting::work(long terms, bool sensitivities) const {
                stages = flow_.method == FlowMethod::rk4 ? 4 : 13;
   double steps = 0;
   for (const int s : substeps_) steps += s;
-  if (inputs() > 0) steps *= std::max(1.0, first_piece_.back() / static_cast<double>(substeps_.size()));
+  if (inputs() > 0)
+    steps *= std::max(1.0, first_piece_.back() / static_cast<double>(substeps_.size()));
   const double step = stages * (2 * p + (sensitivities ? columns * n * (n + stages / 2) : 0)),
                slot = sensitivities ? n * columns * columns / 2 : n;
   return kLanes * (steps * step + static_cast<double>(substeps_.size()) * slot);
@@ -298,7 +303,8 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
     const AlignedDoubles end = aligned_doubles(index(static_cast<long>(blocks) * n * kLanes));
     const AlignedDoubles state_rows = aligned_doubles(index(blocks * state_size));
     const AlignedDoubles flow = aligned_doubles(index(blocks * flow_size));
-    const AlignedDoubles work = aligned_doubles(index(segment_work_size(n, inputs(), p, monomials)));
+    const AlignedDoubles work =
+        aligned_doubles(index(segment_work_size(n, inputs(), p, monomials)));
     if (sensitivities) theta_rows[at] = Matrix::Zero(p, columns);
     const long place = static_cast<long>(first) * slots_;
     run({n,
@@ -414,7 +420,8 @@ double continuity_cost(const Shooting& shooting, const Shooting::Evaluation& e,
 
 double total_cost(const Shooting& shooting, const Shooting::Evaluation& e, const Vector& theta,
                   const Matrix& starts, const Vector& gap_sd) {
-  return e.misfit + continuity_cost(shooting, e, starts, gap_sd) + kThetaPrior * theta.squaredNorm();
+  return e.misfit + continuity_cost(shooting, e, starts, gap_sd) +
+         kThetaPrior * theta.squaredNorm();
 }
 
 Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vector& theta,
@@ -450,7 +457,8 @@ Sweep sweep(const Shooting& shooting, const Shooting::Evaluation& e, const Vecto
         Hss(i, i) += damping * segment.count / (shooting.noise()[i] * shooting.noise()[i]);
     // Directions of the state that nothing observes are left where they are.
     Matrix total = information + Hss;
-    total.diagonal().array() += 1e-13 * (total.diagonal().cwiseProduct(variance)).maxCoeff() / variance.array() + 1e-300;
+    total.diagonal().array() +=
+        1e-13 * (total.diagonal().cwiseProduct(variance)).maxCoeff() / variance.array() + 1e-300;
     const Eigen::LLT<Eigen::MatrixXd> factor(total);
     const Matrix M = factor.solve(Eigen::MatrixXd::Identity(n, n));
     s.M.middleRows(at, n) = M;
@@ -508,12 +516,14 @@ Matrix state_steps(const Shooting& shooting, const Sweep& s, const Vector& dthet
   return steps;
 }
 
-Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& e, const Sweep& s, const Matrix& starts,
-                     const Vector& gap_sd, const Matrix& covariance) {
+Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& e, const Sweep& s,
+                     const Matrix& starts, const Vector& gap_sd, const Matrix& covariance) {
   const int n = shooting.dimension();
   const Vector W = gap_sd.cwiseAbs2();
   Vector squares = Vector::Zero(n), determined = Vector::Zero(n);
-  Matrix P = s.M.bottomRows(n), Z = s.E.bottomRows(n);  // of the state at the start of segment j + 1: its covariance given θ, its slope
+  Matrix P = s.M.bottomRows(n),
+         Z = s.E.bottomRows(
+             n);  // of the state at the start of segment j + 1: its covariance given θ, its slope
   for (int j = shooting.segments() - 2; j >= 0; --j) {
     const long at = static_cast<long>(j) * n;
     if (shooting.segment(j).last) {
@@ -524,7 +534,8 @@ Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& e, co
     const auto information = s.information.middleRows(at + n, n);  // V⁻¹
     const Matrix away = Z - s.D.middleRows(at + n, n);
     // Cov(η | data) = W - W V⁻¹ (V - P - X Q⁻¹ Xᵀ) V⁻¹ W, X = ∂(s - a)/∂θ.
-    const Matrix left = information - information * (P + away * covariance * away.transpose()) * information;
+    const Matrix left =
+        information - information * (P + away * covariance * away.transpose()) * information;
     for (int i = 0; i < n; ++i) {
       const double gap = e.ends(j, i) - starts(j + 1, i);
       squares[i] += gap * gap;
@@ -542,12 +553,14 @@ Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& e, co
   return likelier;
 }
 
-double gaps_needed(const Shooting& shooting, const Support& support, const Vector& theta, const Matrix& starts,
-                   const Vector& gap_sd, const Matrix& covariance, const Vector& active) {
+double gaps_needed(const Shooting& shooting, const Support& support, const Vector& theta,
+                   const Matrix& starts, const Vector& gap_sd, const Matrix& covariance,
+                   const Vector& active) {
   constexpr double kLevel = 0.95, kNormal = 1.959964;
   const int n = shooting.dimension(), segments = shooting.segments();
   const long rows = static_cast<long>(segments) * n, p = theta.size();
-  // Of the forecasts that are at the start of segment j now: state, covariance from gaps, slope in θ.
+  // Of the forecasts that are at the start of segment j now: state, covariance from gaps, slope in
+  // θ.
   Matrix now = starts, S = Matrix::Zero(rows, n), Z = Matrix::Zero(rows, p);
   std::vector<char> under_way(index(segments), 1);
   std::vector<double> needed;
@@ -564,8 +577,9 @@ double gaps_needed(const Shooting& shooting, const Support& support, const Vecto
       S.middleRows(at + n, n) = (A * S.middleRows(at, n) * A.transpose()).eval();
       S.middleRows(at + n, n).diagonal() += gap_sd.cwiseAbs2();
       Z.middleRows(at + n, n) = (A * Z.middleRows(at, n) + e.flow.block(at, n, n, p)).eval();
-      under_way[index(j + 1)] = under_way[index(j)] && !shooting.segment(j).last && now.row(j + 1).allFinite() &&
-                                S.middleRows(at + n, n).allFinite() && Z.middleRows(at + n, n).allFinite();
+      under_way[index(j + 1)] = under_way[index(j)] && !shooting.segment(j).last &&
+                                now.row(j + 1).allFinite() && S.middleRows(at + n, n).allFinite() &&
+                                Z.middleRows(at + n, n).allFinite();
       if (!under_way[index(j + 1)]) {
         now.row(j + 1) = starts.row(j + 1);
         S.middleRows(at + n, n).setZero();
@@ -575,7 +589,8 @@ double gaps_needed(const Shooting& shooting, const Support& support, const Vecto
           if (active[i] == 0) continue;
           const double error = (now(j + 1, i) - starts(j + 1, i)) / kNormal;
           const auto slope = Z.row(at + n + i);
-          needed.push_back((error * error - slope.dot(covariance * slope.transpose())) / S(at + n + i, i));
+          needed.push_back((error * error - slope.dot(covariance * slope.transpose())) /
+                           S(at + n + i, i));
         }
       }
     }
@@ -583,7 +598,8 @@ double gaps_needed(const Shooting& shooting, const Support& support, const Vecto
     if (lead == counted) counted = std::max(lead + 1, lead * 3 / 2);
   }
   if (needed.empty()) return 1;
-  const auto place = needed.begin() + static_cast<long>(kLevel * static_cast<double>(needed.size() - 1));
+  const auto place =
+      needed.begin() + static_cast<long>(kLevel * static_cast<double>(needed.size() - 1));
   std::nth_element(needed.begin(), place, needed.end());
   return std::max(1.0, *place);
 }

@@ -18,12 +18,15 @@ namespace odecast {
 struct ObservedRun {
   std::vector<double> times;
   Matrix values, weights;  ///< rows are times
-  /// What drives it, known exactly: at these times and maybe others between. No columns where nothing does.
+  /// What drives it, known exactly: at these times and maybe others between. No columns where
+  /// nothing does.
   InputSignal inputs = {};
-  int held = 0;  ///< that many inputs, the first, keep their value until the next time; the others are linear between times
+  int held = 0;  ///< that many inputs, the first, keep their value until the next time; the others
+                 ///< are linear between times
 };
 
-/// A part of the interval before an observation on which every input is linear: between neighbouring times of the inputs.
+/// A part of the interval before an observation on which every input is linear: between
+/// neighbouring times of the inputs.
 struct DrivenPiece {
   double begin, end;
   Vector from, to;  ///< inputs at its begin and end, from within
@@ -46,15 +49,17 @@ struct Flow {
 };
 
 /// Weak-constraint multiple shooting. The runs are cut into segments j of consecutive observations,
-/// each with its own start s_j; F_j is the discrete flow of du/dt = Σ θ_c φ_c(u, w(t)), w the inputs of the run, from the
-/// start of segment j to that of the next. Steps end where an input may jump or bend. Of θ and all s_j,
+/// each with its own start s_j; F_j is the discrete flow of du/dt = Σ θ_c φ_c(u, w(t)), w the
+/// inputs of the run, from the start of segment j to that of the next. Steps end where an input may
+/// jump or bend. Of θ and all s_j,
 ///   cost = Σ_obs w (y - u)² / σ²  +  Σ_j |η_j / g|²  +  κ |θ|²,   η_j = F_j(s_j) - s_{j+1},
-/// with g the sd of a gap η, per variable: g → ∞ leaves the segments independent, g → 0 is single shooting along each run.
-/// (Bock 1987 for the shooting; Trémolet 2006 for the weak constraint.)
+/// with g the sd of a gap η, per variable: g → ∞ leaves the segments independent, g → 0 is single
+/// shooting along each run. (Bock 1987 for the shooting; Trémolet 2006 for the weak constraint.)
 class Shooting {
  public:
-  /// Segments of about `per_segment` observations, never across runs. The basis is of the variables and behind them the
-  /// inputs. What evaluations and sweeps cost is counted in the budget, where one is given.
+  /// Segments of about `per_segment` observations, never across runs. The basis is of the variables
+  /// and behind them the inputs. What evaluations and sweeps cost is counted in the budget, where
+  /// one is given.
   Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
            int per_segment, Flow flow, int threads = 1, Budget* budget = nullptr);
 
@@ -129,7 +134,8 @@ class Shooting {
   AlignedDoubles length_, observed_, root_weight_, piece_length_, piece_inputs_;
 };
 
-/// The cost beside the observations': continuity, with the sd of a gap per variable, and the prior of θ.
+/// The cost beside the observations': continuity, with the sd of a gap per variable, and the prior
+/// of θ.
 constexpr double kThetaPrior = 1e-6;  ///< κ: sd 1000 in model units
 double continuity_cost(const Shooting& shooting, const Shooting::Evaluation& evaluation,
                        const Matrix& starts, const Vector& gap_sd);
@@ -141,8 +147,9 @@ double total_cost(const Shooting& shooting, const Shooting::Evaluation& evaluati
 /// normal with mean a + D δθ and information Λ; with the segment's own normal equations H, g
 ///   M = (Λ + H_ss)⁻¹,  m = a + M (g_s - H_ss a),  E = D - M (H_ss D + H_sθ):  δs | δθ ~ (m + E δθ,
 ///   M), Q += Dᵀ(H_ss E + H_sθ) + H_sθᵀ E + H_θθ,  γ -= Dᵀ(H_ss m - g_s) + H_sθᵀ m - g_θ,
-/// and through the flow s' = F + A δs + P δθ into the next: V = A M Aᵀ + W, W = diag(g²), G = M Aᵀ V⁻¹, Λ =
-/// V⁻¹, a = A m + F - s', D = A E + P. No term grows as g → 0. In the end Q δθ = γ, and backwards
+/// and through the flow s' = F + A δs + P δθ into the next: V = A M Aᵀ + W, W = diag(g²), G = M Aᵀ
+/// V⁻¹, Λ = V⁻¹, a = A m + F - s', D = A E + P. No term grows as g → 0. In the end Q δθ = γ, and
+/// backwards
 ///   δs_j = m_j + E_j δθ + G_j (δs_{j+1} - a_{j+1} - D_{j+1} δθ).
 struct Sweep {
   Matrix Q;      ///< information of θ, its prior included, without damping
@@ -166,19 +173,27 @@ Vector theta_step(const Sweep& s, double damping);
 /// δs of all segments (segments × variables) for a step in θ.
 Matrix state_steps(const Shooting& shooting, const Sweep& s, const Vector& dtheta);
 
-/// One step of MacKay's iteration for the gaps' variances W_i = g_i² that make the data most likely, from a sweep at the minimum of the cost:
-///   W_i ← Σ_j η_ji² / Σ_j (1 - Var(η_ji | data) / W_i),   Cov(η_j | data) = W - W Λ (Λ⁻¹ - P - X Q⁻¹ Xᵀ) Λ W,
-/// Λ = V⁻¹ and P what is known of s_{j+1} from the left and from all data, given θ, and X = ∂(s_{j+1} - a_{j+1})/∂θ
-/// (MacKay 1992 for the iteration; Durbin & Koopman 2012, §4.5, for the smoothed disturbances). `covariance` is Q⁻¹. Returns g.
-Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& evaluation, const Sweep& sweep, const Matrix& starts,
-                     const Vector& gap_sd, const Matrix& covariance);
+/// One step of MacKay's iteration for the gaps' variances W_i = g_i² that make the data most
+/// likely, from a sweep at the minimum of the cost:
+///   W_i ← Σ_j η_ji² / Σ_j (1 - Var(η_ji | data) / W_i),   Cov(η_j | data) = W - W Λ (Λ⁻¹ - P - X
+///   Q⁻¹ Xᵀ) Λ W,
+/// Λ = V⁻¹ and P what is known of s_{j+1} from the left and from all data, given θ, and X =
+/// ∂(s_{j+1} - a_{j+1})/∂θ (MacKay 1992 for the iteration; Durbin & Koopman 2012, §4.5, for the
+/// smoothed disturbances). `covariance` is Q⁻¹. Returns g.
+Vector likelier_gaps(const Shooting& shooting, const Shooting::Evaluation& evaluation,
+                     const Sweep& sweep, const Matrix& starts, const Vector& gap_sd,
+                     const Matrix& covariance);
 
-/// By which factor λ ≥ 1 the gaps' variance must grow for forecasts within the data to be held by their 95 % bands, where gaps are not independent
-/// but alike at neighbours, as a motion that the equations lack makes them. From every segment start s_j, over l = 1, 2, 3, 4, 6, 9 … segments, up
-/// to a quarter of them all or 100, the forecast errs by F^l(s_j) - s_{j+l} with, to first order, the covariance
+/// By which factor λ ≥ 1 the gaps' variance must grow for forecasts within the data to be held by
+/// their 95 % bands, where gaps are not independent but alike at neighbours, as a motion that the
+/// equations lack makes them. From every segment start s_j, over l = 1, 2, 3, 4, 6, 9 … segments,
+/// up to a quarter of them all or 100, the forecast errs by F^l(s_j) - s_{j+l} with, to first
+/// order, the covariance
 ///   λ S + Z C Zᵀ,   S ← A S Aᵀ + W,   Z ← A Z + P,
-/// C that of θ. λ is the 95 % quantile of what the errors need one by one, all leads and all variables that are `active` (not 0) together.
-double gaps_needed(const Shooting& shooting, const Support& support, const Vector& theta, const Matrix& starts,
-                   const Vector& gap_sd, const Matrix& covariance, const Vector& active);
+/// C that of θ. λ is the 95 % quantile of what the errors need one by one, all leads and all
+/// variables that are `active` (not 0) together.
+double gaps_needed(const Shooting& shooting, const Support& support, const Vector& theta,
+                   const Matrix& starts, const Vector& gap_sd, const Matrix& covariance,
+                   const Vector& active);
 
 }  // namespace odecast

@@ -127,9 +127,10 @@ double median_of(std::vector<double> x) {
 }
 
 /// Smooths one variable; its noise, and the sd of its last value.
-std::pair<double, double> smooth_variable(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& weights,
-                       const std::vector<std::vector<Band>>& penalties, long column,
-                       std::vector<Matrix>& out) {
+std::pair<double, double> smooth_variable(const std::vector<ObservedRun>& runs,
+                                          const std::vector<Matrix>& weights,
+                                          const std::vector<std::vector<Band>>& penalties,
+                                          long column, std::vector<Matrix>& out) {
   double count = 0;
   for (std::size_t r = 0; r < runs.size(); ++r)
     for (long i = 0; i < weights[r].rows(); ++i) count += weights[r](i, column) > 0;

@@ -20,10 +20,10 @@ struct Smoothed {
 /// D'D has seven bands, so one λ costs O(rows); the trace of its inverse needs only the bands of
 /// M⁻¹ (Takahashi's recurrence; Hutchinson & de Hoog, Numer. Math. 47 (1985) 99). For each variable
 /// λ is that of least GCV = RSS / (n - trace)², pooled over runs, and noise² = RSS / (n - trace).
-/// z is the posterior mean when third differences are independent normal with variance noise²/λ, so that noise² (M⁻¹)_ii is
-/// the variance of z_i; the last of these is 1 over the last pivot of M's factor.
-/// `robust`: weights are multiplied by Huber's min(1, 1.345 s/|r|), s from the median of |r|, and
-/// the smoother is run again until they settle.
+/// z is the posterior mean when third differences are independent normal with variance noise²/λ, so
+/// that noise² (M⁻¹)_ii is the variance of z_i; the last of these is 1 over the last pivot of M's
+/// factor. `robust`: weights are multiplied by Huber's min(1, 1.345 s/|r|), s from the median of
+/// |r|, and the smoother is run again until they settle.
 Smoothed smooth(const std::vector<ObservedRun>& runs, bool robust);
 
 /// 1.345: 95 % efficient for normal noise.

@@ -15,20 +15,25 @@ namespace {
 constexpr double kDegreePenalty = 2;
 /// The same for averaging: a term of degree g has prior (d + 1)^(-g/4).
 constexpr double kAveragingPrior = 0.25;
-/// Sets of terms whose weight is less than exp(-kWindow / temper) of the best one's are not averaged.
+/// Sets of terms whose weight is less than exp(-kWindow / temper) of the best one's are not
+/// averaged.
 constexpr double kWindow = 16;
 /// Sets from which the quadratic model goes on to others.
 constexpr int kExpanded = 20;
-constexpr double kTight = 1e-3;         ///< continuity of a converged path, in noise sd
-constexpr double kHopeless = 3;        ///< noise over the smoother's of a path that is not worth more steps
-constexpr int kShorter = 4;             ///< segments, where the equations do not fit
-constexpr int kGroups = 8;              ///< of residuals in a segment, where correlations on the scale of the motion are looked for
-constexpr double kDigits = 1e-8;        ///< noise below that part of a variable's size is the rounding of whoever computed it: not white
+constexpr double kTight = 1e-3;  ///< continuity of a converged path, in noise sd
+constexpr double kHopeless =
+    3;                       ///< noise over the smoother's of a path that is not worth more steps
+constexpr int kShorter = 4;  ///< segments, where the equations do not fit
+constexpr int kGroups =
+    8;  ///< of residuals in a segment, where correlations on the scale of the motion are looked for
+constexpr double kDigits = 1e-8;  ///< noise below that part of a variable's size is the rounding of
+                                  ///< whoever computed it: not white
 constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 
 FittedPath better(const std::vector<FittedPath>& paths) {
-  return *std::min_element(paths.begin(), paths.end(),
-                           [](const FittedPath& a, const FittedPath& b) { return a.score < b.score; });
+  return *std::min_element(
+      paths.begin(), paths.end(),
+      [](const FittedPath& a, const FittedPath& b) { return a.score < b.score; });
 }
 
 }  // namespace
@@ -90,8 +95,9 @@ double TermSearch::penalty(const FieldTerm& term) const {
 
 double TermSearch::averaging_penalty(const FieldTerm& term) const {
   const double T = options_.temper;
-  return T * (0.5 * portable_log(2 * shooting_.counts().sum() / T) +
-              kAveragingPrior * degree_of(term) * portable_log(shooting_.basis()->variables() + 1.0));
+  return T *
+         (0.5 * portable_log(2 * shooting_.counts().sum() / T) +
+          kAveragingPrior * degree_of(term) * portable_log(shooting_.basis()->variables() + 1.0));
 }
 
 FittedPath TermSearch::start(const Support& support) {
@@ -122,7 +128,8 @@ bool TermSearch::descend(FittedPath& path, const Vector& gap_sd, int most, doubl
   double now = total_cost(shooting_, e, path.theta, path.starts, gap_sd), damping = 0;
   bool smooth_way = true;
   if (!std::isfinite(now)) return false;
-  // Gaps of nearly clean data are round-off: each adds its square in units of its sd, and no step removes it.
+  // Gaps of nearly clean data are round-off: each adds its square in units of its sd, and no step
+  // removes it.
   const double round_off = 4 * std::numeric_limits<double>::epsilon() / gap_sd.minCoeff();
   const double asked = gain;
   gain = std::max(gain, shooting_.segments() * dimension() * round_off * round_off);
@@ -148,7 +155,8 @@ bool TermSearch::descend(FittedPath& path, const Vector& gap_sd, int most, doubl
         damping = damping > 1e-5 ? damping / 10 : 0;
         ++k;
         if (fall < gain) return smooth_way;
-      } else if (std::abs(cost - now) <= std::max(1e-9 * std::abs(now), gain > asked ? gain : 0.1 * gain)) {
+      } else if (std::abs(cost - now) <=
+                 std::max(1e-9 * std::abs(now), gain > asked ? gain : 0.1 * gain)) {
         return smooth_way;  // flat to round-off
       }
     }
@@ -214,7 +222,8 @@ void TermSearch::converge(FittedPath& path, bool quick) {
       for (const double wide : {0.2, 0.06, 0.02, 0.006})
         if (wide > q) descend(other, gaps(wide), 6, 0.1);
       descend(other, gaps(q), 30, 0.02);
-      if (cost(other, gaps(q)) < cost(path, gaps(q))) path.theta = other.theta, path.starts = other.starts;
+      if (cost(other, gaps(q)) < cost(path, gaps(q)))
+        path.theta = other.theta, path.starts = other.starts;
     }
     const Vector noise = residual_noise(path);
     const double moved = (noise.array() / path.noise.array() - 1).abs().maxCoeff();
@@ -223,7 +232,9 @@ void TermSearch::converge(FittedPath& path, bool quick) {
     const bool refined = refine(path);
     if ((moved < 0.01 && !refined) || budget_.over()) break;
     // Far from the data, and not about to come closer.
-    if (round >= 2 && moved < 0.2 && noise.cwiseQuotient(initial_noise()).cwiseAbs2().mean() > kHopeless * kHopeless) break;
+    if (round >= 2 && moved < 0.2 &&
+        noise.cwiseQuotient(initial_noise()).cwiseAbs2().mean() > kHopeless * kHopeless)
+      break;
   }
   rate(path);
 }
@@ -365,7 +376,8 @@ TermSearch::Linearised TermSearch::linearise(const FittedPath& path, const Suppo
   return l;
 }
 
-FittedPath TermSearch::moved(const FittedPath& from, const Linearised& l, const std::vector<int>& set) {
+FittedPath TermSearch::moved(const FittedPath& from, const Linearised& l,
+                             const std::vector<int>& set) {
   const Vector theta = l.model.minimiser(set);
   Vector whole = Vector::Zero(l.theta.size());
   FittedPath path;
@@ -411,7 +423,8 @@ void TermSearch::improve(FittedPath& path, const Support& all) {
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& x, const Proposal& y) { return x.change < y.change; });
     bool moved_on = false;
-    for (std::size_t k = 0; k < std::min<std::size_t>(4, proposals.size()) && !moved_on && !budget_.over(); ++k) {
+    for (std::size_t k = 0;
+         k < std::min<std::size_t>(4, proposals.size()) && !moved_on && !budget_.over(); ++k) {
       FittedPath other = moved(path, l, proposals[k].set);
       converge(other);
       while (!budget_.over() && eliminate(other, gaps(tight(other.noise)))) converge(other);
@@ -457,7 +470,8 @@ std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support
     std::stable_sort(known.begin() + 1, known.end(),
                      [](const Known& x, const Known& y) { return x.change < y.change; });
     std::vector<FittedPath> paths = {path};
-    for (std::size_t k = 1; k < known.size() && static_cast<int>(k) <= options_.neighbours && !budget_.over(); ++k) {
+    for (std::size_t k = 1;
+         k < known.size() && static_cast<int>(k) <= options_.neighbours && !budget_.over(); ++k) {
       use(path);
       FittedPath other = moved(path, l, known[k].set);
       converge(other, true);
@@ -482,8 +496,8 @@ bool TermSearch::refine(const FittedPath& path) {
   const double limit = 0.02, many = std::sqrt(static_cast<double>(shooting_.segments()));
   bool shows = false;
   for (int i = 0; i < dimension(); ++i)
-    shows = shows || error[i] * many > limit * path.noise[i] +
-                                           4 * std::numeric_limits<double>::epsilon() * many;
+    shows = shows || error[i] * many >
+                         limit * path.noise[i] + 4 * std::numeric_limits<double>::epsilon() * many;
   const double largest = error.maxCoeff();
   if (!shows || (now.method == FlowMethod::rk8 && largest > flow_error_ / 4)) return false;
   flow_error_ = largest;
@@ -526,7 +540,8 @@ double TermSearch::covariance_factor(const FittedPath& path) const {
   return squares * weights / (inside * inside);
 }
 
-TermSearch::Lagged TermSearch::lagged_products(const std::vector<Matrix>& u, const Vector& noise, int variable, int group, int lags) const {
+TermSearch::Lagged TermSearch::lagged_products(const std::vector<Matrix>& u, const Vector& noise,
+                                               int variable, int group, int lags) const {
   Lagged l{std::vector<double>(index(lags) + 1, 0), std::vector<double>(index(lags) + 1, 0)};
   for (std::size_t r = 0; r < u.size(); ++r) {
     const ObservedRun& run = shooting_.runs()[r];
@@ -534,12 +549,15 @@ TermSearch::Lagged TermSearch::lagged_products(const std::vector<Matrix>& u, con
     for (long k = 0; k < u[r].rows(); ++k) {
       if (k % group == 0) z.push_back(0), observed.push_back(0);
       const double w = run.weights(k, variable);
-      if (w > 0) z.back() += std::sqrt(w) * (run.values(k, variable) - u[r](k, variable)) / noise[variable], observed.back() += 1;
+      if (w > 0)
+        z.back() += std::sqrt(w) * (run.values(k, variable) - u[r](k, variable)) / noise[variable],
+            observed.back() += 1;
     }
     for (std::size_t k = 0; k < z.size(); ++k) z[k] /= std::sqrt(std::max(1.0, observed[k]));
     for (std::size_t lag = 0; lag < l.pairs.size(); ++lag)
       for (std::size_t k = lag; k < z.size(); ++k)
-        if (observed[k] > 0 && observed[k - lag] > 0) l.products[lag] += z[k] * z[k - lag], l.pairs[lag] += 1;
+        if (observed[k] > 0 && observed[k - lag] > 0)
+          l.products[lag] += z[k] * z[k - lag], l.pairs[lag] += 1;
   }
   return l;
 }
@@ -580,14 +598,17 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
   FittedPath path = start(candidates);
   use(path);
   Vector gap_sd = likeliest_gaps(path, path.noise);
-  while (!all && !budget_.over() && eliminate(path, gaps_of_forecasts(path, gap_sd))) gap_sd = likeliest_gaps(path, gap_sd);
-  // Shorter segments, so that what the equations lack has a say within them too; white noise keeps its variance per time.
+  while (!all && !budget_.over() && eliminate(path, gaps_of_forecasts(path, gap_sd)))
+    gap_sd = likeliest_gaps(path, gap_sd);
+  // Shorter segments, so that what the equations lack has a say within them too; white noise keeps
+  // its variance per time.
   const auto states = shooting_.path(path.support, path.theta, path.starts);
   const double before = shooting_.segment_time();
   std::size_t longest = 0;
   for (const ObservedRun& run : shooting_.runs()) longest = std::max(longest, run.times.size());
   const int length = std::min(shooting_.per_segment(), static_cast<int>(longest)) / kShorter;
-  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, length), shooting_.flow(), options_.threads, &budget_);
+  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, length), shooting_.flow(),
+                       options_.threads, &budget_);
   path.starts.resize(shooting_.segments(), dimension());
   for (int j = 0; j < shooting_.segments(); ++j)
     path.starts.row(j) = states[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
@@ -596,8 +617,7 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
     gap_sd *= std::sqrt(shooting_.segment_time() / before);
   else  // there were no gaps to learn from
     gap_sd = likeliest_gaps(path, path.noise);
-  do
-    descend(path, gap_sd, 30, 0.1);
+  do descend(path, gap_sd, 30, 0.1);
   while (!budget_.over() && refine(path));
   do {
     gap_sd = gaps_of_forecasts(path, gap_sd);
@@ -610,7 +630,8 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
 Vector TermSearch::gaps_of_forecasts(const FittedPath& path, const Vector& gap_sd) const {
   const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
   const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
-  return gap_sd * std::sqrt(gaps_needed(shooting_, path.support, path.theta, path.starts, gap_sd, inverse_information(s.Q), active_));
+  return gap_sd * std::sqrt(gaps_needed(shooting_, path.support, path.theta, path.starts, gap_sd,
+                                        inverse_information(s.Q), active_));
 }
 
 Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
@@ -619,11 +640,14 @@ Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
     descend(path, gap_sd, 10, 0.1);
     const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
     const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
-    const Vector likelier = likelier_gaps(shooting_, e, s, path.starts, gap_sd, inverse_information(s.Q)).cwiseMax(least);
+    const Vector likelier =
+        likelier_gaps(shooting_, e, s, path.starts, gap_sd, inverse_information(s.Q))
+            .cwiseMax(least);
     // Gaps far below the noise do no more than fall.
-    const bool settled = ((likelier.array() / gap_sd.array() - 1).abs() < 0.02 || likelier.array() < 0.1 * path.noise.array() ||
-                          active_.head(dimension()).array() == 0)
-                             .all();
+    const bool settled =
+        ((likelier.array() / gap_sd.array() - 1).abs() < 0.02 ||
+         likelier.array() < 0.1 * path.noise.array() || active_.head(dimension()).array() == 0)
+            .all();
     gap_sd = likelier;
     if (settled) break;
   }
@@ -638,14 +662,17 @@ double TermSearch::degree_of(const FieldTerm& term) const {
 
 void TermSearch::charge(FittedPath& path, double misfit) const {
   path.score = path.weighed = std::isfinite(misfit) ? misfit : kInfinity;
-  for (const FieldTerm& t : path.support) path.score += penalty(t), path.weighed += averaging_penalty(t);
+  for (const FieldTerm& t : path.support)
+    path.score += penalty(t), path.weighed += averaging_penalty(t);
 }
 
 double TermSearch::explained(const Support& support) {
   long rows = 0;
   for (const ObservedRun& run : shooting_.runs()) rows += run.values.rows();
-  const long terms = static_cast<long>(support.size()) / dimension() + 1, enough = std::max(1L, rows / (4 * terms));
-  const Shooting windows(shooting_.runs(), shooting_.basis(), static_cast<int>(std::min<long>(shooting_.per_segment(), enough)),
+  const long terms = static_cast<long>(support.size()) / dimension() + 1,
+             enough = std::max(1L, rows / (4 * terms));
+  const Shooting windows(shooting_.runs(), shooting_.basis(),
+                         static_cast<int>(std::min<long>(shooting_.per_segment(), enough)),
                          shooting_.flow(), options_.threads);
   Vector shares;
   integral_regression(windows, support, 1e-6, &shares);
@@ -655,12 +682,13 @@ double TermSearch::explained(const Support& support) {
   return least;
 }
 
-Vector TermSearch::integral_regression(const Shooting& windows, const Support& support, double ridge, Vector* explained) {
+Vector TermSearch::integral_regression(const Shooting& windows, const Support& support,
+                                       double ridge, Vector* explained) {
   const MonomialBasis& basis = *windows.basis();
   const int n = dimension(), F = basis.size();
-  // Windows of one segment each; the trapezoidal rule on the smoothed observations, linear between their times.
-  Matrix rows = Matrix::Zero(windows.segments(), F),
-         change = Matrix::Zero(windows.segments(), n);
+  // Windows of one segment each; the trapezoidal rule on the smoothed observations, linear between
+  // their times.
+  Matrix rows = Matrix::Zero(windows.segments(), F), change = Matrix::Zero(windows.segments(), n);
   std::vector<double> phi(index(F)), before(index(F));
   Vector arguments(basis.variables());
   for (int j = 0; j < windows.segments(); ++j) {
@@ -683,8 +711,11 @@ Vector TermSearch::integral_regression(const Shooting& windows, const Support& s
         phi.swap(before);
       }
     }
-    const auto state = [&](int row, int i) { return explained && run.weights(row, i) > 0 ? run.values(row, i) : z(row, i); };
-    for (int i = 0; i < n; ++i) change(j, i) = state(s.first + s.intervals(), i) - state(s.first, i);
+    const auto state = [&](int row, int i) {
+      return explained && run.weights(row, i) > 0 ? run.values(row, i) : z(row, i);
+    };
+    for (int i = 0; i < n; ++i)
+      change(j, i) = state(s.first + s.intervals(), i) - state(s.first, i);
   }
   Vector theta = Vector::Zero(static_cast<long>(support.size()));
   if (explained) *explained = Vector::Zero(n);
@@ -703,7 +734,8 @@ Vector TermSearch::integral_regression(const Shooting& windows, const Support& s
     for (long c = 0; c < p; ++c) theta[terms[index(c)]] = solved[c];
     const auto count = static_cast<double>(rows.rows()), all = change.col(i).squaredNorm();
     if (explained && rows.rows() > p && all > 0)
-      (*explained)[i] = 1 - (change.col(i) - X * solved).squaredNorm() / all * count / (count - static_cast<double>(p));
+      (*explained)[i] = 1 - (change.col(i) - X * solved).squaredNorm() / all * count /
+                                (count - static_cast<double>(p));
   }
   return theta;
 }

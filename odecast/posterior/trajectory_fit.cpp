@@ -14,12 +14,13 @@
 namespace odecast {
 namespace {
 
-/// Standard errors by which residuals of the right equations are not alike on the scale of the motion: the statistic is a sum of squares, whose tail
-/// is longer than the normal's.
+/// Standard errors by which residuals of the right equations are not alike on the scale of the
+/// motion: the statistic is a sum of squares, whose tail is longer than the normal's.
 constexpr double kPersistent = 6;
 
 constexpr const char* kLooksLikeNoise =
-    "no term is supported: the rows look like noise. They may be too far apart, or those of a map (--kind map)";
+    "no term is supported: the rows look like noise. They may be too far apart, or those of a map "
+    "(--kind map)";
 
 /// Everything in model units, and what is known before the search.
 struct Prepared {
@@ -38,7 +39,8 @@ bool stands_still(double low, double high) {
 
 /// What drives the runs, in model units of the inputs; times are the user's still.
 void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
-  const auto measured = static_cast<long>(data.inputs.size()), m = measured + (o.time_input ? 1 : 0);
+  const auto measured = static_cast<long>(data.inputs.size()),
+             m = measured + (o.time_input ? 1 : 0);
   const long n = data.dimension();
   Vector squares = Vector::Zero(m), low = Vector::Constant(m, kInfinity), high = -low;
   double rows = 0;
@@ -52,10 +54,13 @@ void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
       for (long j = 0; j < m; ++j) {
         const double w = j < measured ? t.inputs(k, j) : t.times[index(k)];
         if (!std::isfinite(w))
-          throw_data({fmt::format("{}, input {}, {}row {} (t = {:.6g})", data.source, data.inputs[index(j)],
-                                  t.id.empty() ? "" : fmt::format("trajectory {}, ", t.id), k + 1, t.times[index(k)]),
+          throw_data({fmt::format("{}, input {}, {}row {} (t = {:.6g})", data.source,
+                                  data.inputs[index(j)],
+                                  t.id.empty() ? "" : fmt::format("trajectory {}, ", t.id), k + 1,
+                                  t.times[index(k)]),
                       "no value", "one at every row: what drives a system is not estimated",
-                      "Fill it in, or leave such rows out and split the trajectory there: --missing drop."});
+                      "Fill it in, or leave such rows out and split the trajectory there: "
+                      "--missing drop."});
         run.inputs.values(k, j) = w;
         squares[j] += w * w;
         low[j] = std::min(low[j], w);
@@ -69,7 +74,8 @@ void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
     p.active[n + j] = stands_still(low[j], high[j]) ? 0 : 1;
     if (!(p.input_scale[j] > 0)) p.input_scale[j] = 1;
   }
-  for (ObservedRun& r : p.runs) r.inputs.values = r.inputs.values * p.input_scale.cwiseInverse().asDiagonal();
+  for (ObservedRun& r : p.runs)
+    r.inputs.values = r.inputs.values * p.input_scale.cwiseInverse().asDiagonal();
 }
 
 Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
@@ -102,15 +108,18 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   for (int i = 0; i < n; ++i)
     if (!std::isfinite(squares[i]))
       throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
-                  "values from " + format_number(low[i]) + " to " + format_number(high[i]) + ", whose squares overflow",
-                  "values below 1e154", "Write the column in larger units, or remove the outliers."});
+                  "values from " + format_number(low[i]) + " to " + format_number(high[i]) +
+                      ", whose squares overflow",
+                  "values below 1e154",
+                  "Write the column in larger units, or remove the outliers."});
   for (int i = 0; i < n; ++i)
     if (counts[i] < 8)
       throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
-                  fmt::format("{:.0f} row{} with a value", counts[i], counts[i] == 1 ? "" : "s"), "at least 8 rows",
-                  "Give more: a path is fitted through them."});
+                  fmt::format("{:.0f} row{} with a value", counts[i], counts[i] == 1 ? "" : "s"),
+                  "at least 8 rows", "Give more: a path is fitted through them."});
   if (intervals == 0)
-    throw_data({data.source, "no trajectory of two rows", "rows that follow each other", "Check the column that tells trajectories apart (--id)."});
+    throw_data({data.source, "no trajectory of two rows", "rows that follow each other",
+                "Check the column that tells trajectories apart (--id)."});
   p.active = Vector::Ones(n);
   p.scaling.offset = Vector::Zero(n);
   p.scaling.scale = (squares.array() / counts.array()).sqrt().matrix();
@@ -206,8 +215,8 @@ Matrix transfer(TermSearch& from, const FittedPath& path, TermSearch& to) {
     const long k = std::clamp<long>(above - 1, 0, static_cast<long>(times.size()) - 2);
     const double h = times[index(k + 1)] - times[index(k)], x = (t - times[index(k)]) / h;
     const auto between = pieces(from.shooting().runs()[index(s.run)], k + 1);
-    const Vector a = u.row(k).transpose(), b = u.row(k + 1).transpose(), fa = slope(a, between.front().from),
-                 fb = slope(b, between.back().to);
+    const Vector a = u.row(k).transpose(), b = u.row(k + 1).transpose(),
+                 fa = slope(a, between.front().from), fb = slope(b, between.back().to);
     starts.row(j) = ((1 + 2 * x) * (1 - x) * (1 - x) * a + x * x * (3 - 2 * x) * b +
                      h * x * (1 - x) * ((1 - x) * fa - x * fb))
                         .transpose();
@@ -224,10 +233,11 @@ double noise_ratio(TermSearch& search, const FittedPath& path, const Vector& act
   return std::sqrt(sum / active.head(reference.size()).sum());
 }
 
-/// Whether nothing tells the observations of any variable from white noise: neither their successive differences (von Neumann, Ann.
-/// Math. Statist. 12 (1941) 367), 2 (1 - ρ_1) of the variance within two standard errors, nor their autocorrelations up to lag
-/// m, N (N + 2) Σ ρ_k² / (N - k) (Ljung & Box, Biometrika 65 (1978) 297) within three standard errors of m; both a little wider for many
-/// variables, of which the largest counts.
+/// Whether nothing tells the observations of any variable from white noise: neither their
+/// successive differences (von Neumann, Ann. Math. Statist. 12 (1941) 367), 2 (1 - ρ_1) of the
+/// variance within two standard errors, nor their autocorrelations up to lag m, N (N + 2) Σ ρ_k² /
+/// (N - k) (Ljung & Box, Biometrika 65 (1978) 297) within three standard errors of m; both a little
+/// wider for many variables, of which the largest counts.
 bool looks_white(const Prepared& p) {
   const double many = std::log(p.active.head(p.scaling.scale.size()).sum());
   for (long i = 0; i < p.scaling.scale.size(); ++i) {
@@ -243,8 +253,8 @@ bool looks_white(const Prepared& p) {
     for (const ObservedRun& run : p.runs)
       for (long k = 0; k < run.values.rows(); ++k)
         for (long lag = 0; lag <= std::min(lags, k); ++lag)
-          products[index(lag)] += run.weights(k, i) * run.weights(k - lag, i) * (run.values(k, i) - mean) *
-                                  (run.values(k - lag, i) - mean);
+          products[index(lag)] += run.weights(k, i) * run.weights(k - lag, i) *
+                                  (run.values(k, i) - mean) * (run.values(k - lag, i) - mean);
     const double neighbours = products[1] / products[0];
     double portmanteau = 0;
     for (long lag = 1; lag <= lags; ++lag) {
@@ -259,24 +269,28 @@ bool looks_white(const Prepared& p) {
   return true;
 }
 
-/// The bound on the search: kWork operations, some seconds' on one core. Where the integral form with all candidates explains most of the
-/// motion, sparse equations are likely to be found, and kPromising times that may be spent; where it explains little, no more than
-/// kHopelessWork for each observed value. Many observations have at least kFewestEvaluations of sparse equations.
-constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kUnexplained = 0.3, kHopelessWork = 1.3e7,
-                 kFewestEvaluations = 150;
+/// The bound on the search: kWork operations, some seconds' on one core. Where the integral form
+/// with all candidates explains most of the motion, sparse equations are likely to be found, and
+/// kPromising times that may be spent; where it explains little, no more than kHopelessWork for
+/// each observed value. Many observations have at least kFewestEvaluations of sparse equations.
+constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kUnexplained = 0.3,
+                 kHopelessWork = 1.3e7, kFewestEvaluations = 150;
 
 double default_work(TermSearch& search, const Support& candidates) {
   const Shooting& shooting = search.shooting();
-  const auto all = static_cast<long>(candidates.size()), sparse = std::min(all, 8L * shooting.dimension());
+  const auto all = static_cast<long>(candidates.size()),
+             sparse = std::min(all, 8L * shooting.dimension());
   const double share = search.explained(candidates);
-  const double most = share > kExplained     ? kPromising * kWork
-                      : share < kUnexplained ? std::min(kWork, kHopelessWork * shooting.counts().sum())
-                                             : kWork;
+  const double most = share > kExplained ? kPromising * kWork
+                      : share < kUnexplained
+                          ? std::min(kWork, kHopelessWork * shooting.counts().sum())
+                          : kWork;
   return std::max(kFewestEvaluations * shooting.work(sparse, true), most);
 }
 
 /// Coefficients and last state of a path, and how well they are known.
-CoefficientSet coefficient_set(TermSearch& search, const FittedPath& path, const std::optional<Vector>& gaps) {
+CoefficientSet coefficient_set(TermSearch& search, const FittedPath& path,
+                               const std::optional<Vector>& gaps) {
   const Shooting& s = search.shooting();
   search.use(path);
   const Vector gap_sd = gaps ? *gaps : Vector(search.tight(path.noise) * s.noise());
@@ -294,11 +308,11 @@ CoefficientSet coefficient_set(TermSearch& search, const FittedPath& path, const
   return m;
 }
 
-/// Whether it is a distribution: where the observations do not determine the coefficients, information is lost to round-off
-/// and its inverse is none, or not positive.
+/// Whether it is a distribution: where the observations do not determine the coefficients,
+/// information is lost to round-off and its inverse is none, or not positive.
 bool is_distribution(const CoefficientSet& m) {
-  return m.theta.allFinite() && m.last_state.allFinite() && m.last_slope.allFinite() && std::isfinite(m.score) &&
-         is_covariance(m.covariance) && is_covariance(m.last_covariance);
+  return m.theta.allFinite() && m.last_state.allFinite() && m.last_slope.allFinite() &&
+         std::isfinite(m.score) && is_covariance(m.covariance) && is_covariance(m.last_covariance);
 }
 
 /// The lowest degree whose equations explain the data down to that noise, up to `degree`.
@@ -328,8 +342,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     for (std::size_t r = 0; r < runs.size(); ++r) runs[r].weights = weights[r];
     return runs;
   };
-  TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active, p.known,
-                  p.smoothed, fit.steps, budget, observer);
+  TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active,
+                  p.known, p.smoothed, fit.steps, budget, observer);
   // Where observations stand much closer than the signal moves, terms are found on groups of them.
   int group = static_cast<int>(std::floor(p.smoothed.time_scale / (30 * p.spacing)));
   group -= group % 2 == 0;
@@ -349,7 +363,9 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   }
   const double work = o.budget ? 0 : default_work(fine, given.empty() ? all : given);
   // What is left of the seconds is for the bands of equations that do not fit.
-  const auto spent = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const auto spent = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
   budget = o.budget ? Budget::of_seconds(0.7 * *o.budget - spent()) : Budget::of_work(work);
   if (!given.empty()) {
     path = fine.follow(given);
@@ -359,7 +375,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     if (p.known) known = *p.known / std::sqrt(static_cast<double>(group));
     TrajectoryOptions plain = o;  // outliers have lost their pull in the groups
     plain.robust = false;
-    TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps, budget, observer);
+    TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps,
+                      budget, observer);
     path = climb(search, p, o.degree, budget);
     path.starts = transfer(search, path, fine);
     path.noise = fine.initial_noise();
@@ -370,13 +387,15 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   }
   if (given.empty()) fine.improve(path, all);
   std::vector<FittedPath> paths = {path};
-  // Equations that miss part of the motion: residuals larger than the noise, and alike at neighbours; or alike on the scale of the motion.
+  // Equations that miss part of the motion: residuals larger than the noise, and alike at
+  // neighbours; or alike on the scale of the motion.
   const auto judge = [&](const FittedPath& one) {
     fit.noise_ratio = noise_ratio(fine, one, p.active);
     fit.autocorrelation = fine.autocorrelation(one);
     fit.persistence = fine.persistence(one);
     fine.use(one);
-    fit.misfit = (fit.noise_ratio > 1.06 && fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum())) ||
+    fit.misfit = (fit.noise_ratio > 1.06 &&
+                  fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum())) ||
                  fit.persistence > kPersistent;
   };
   judge(path);
@@ -398,11 +417,12 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   double total = 0, least = kInfinity;
   const std::optional<Vector> gaps = fit.misfit ? std::optional(fit.forcing.sd) : std::nullopt;
   for (const FittedPath& one : paths) {
-    if (best.support.empty()) break;    // no equation is better than any: nothing to average
+    if (best.support.empty()) break;  // no equation is better than any: nothing to average
     if (one.support.empty()) continue;
     CoefficientSet m = coefficient_set(fine, one, gaps);
     if (!is_distribution(m)) continue;
-    // Where the best is left out, what is said is of the next; but forcing belongs to the best alone.
+    // Where the best is left out, what is said is of the next; but forcing belongs to the best
+    // alone.
     if (fit.members.empty() && one.support != best.support) {
       best = one;
       judge(best);
@@ -412,48 +432,68 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     least = std::min(least, one.weighed);
     fit.members.push_back(std::move(m));
   }
-  for (CoefficientSet& m : fit.members) total += m.weight = std::exp(-(m.weight - least) / o.temper);
+  for (CoefficientSet& m : fit.members)
+    total += m.weight = std::exp(-(m.weight - least) / o.temper);
   for (CoefficientSet& m : fit.members) m.weight /= total;
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
   const bool singular = fit.members.empty();
   fit.usable = !singular && !best.support.empty();
   // Every coefficient and every start of a run is an unknown.
-  const double unknowns = static_cast<double>(best.support.size() + p.runs.size() * index(fine.dimension())),
+  const double unknowns = static_cast<double>(best.support.size() +
+                                              p.runs.size() * index(fine.dimension())),
                values = fine.shooting().counts().sum();
   fit.underdetermined = unknowns > values / 2;
   // An sd from N values is known to 1/√(2N).
   fit.noise_too_small = p.known && !fit.misfit && fit.noise_ratio > 1.2 + 5 / std::sqrt(2 * values);
-  fit.status = !fit.usable            ? "diverged"
+  fit.status = !fit.usable           ? "diverged"
                : fit.underdetermined ? "underdetermined"
                : fit.stopped         ? "stopped"
                : fit.misfit          ? "misfit"
                : fit.noise_too_small ? "noise_too_small"
                                      : "converged";
   const auto several = [](std::size_t count) { return count == 1 ? "" : "s"; };
-  fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps", best.support.size(),
-                           several(best.support.size()), fit.members.size(), several(fit.members.size()), fit.steps);
+  fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps",
+                           best.support.size(), several(best.support.size()), fit.members.size(),
+                           several(fit.members.size()), fit.steps);
   if (best.support.empty())
-    fit.reason = fit.misfit ? fmt::format("no equation in {} moves like the rows, which are smooth. Give more variables, or what drives them (--inputs)",
-                                          data.dimension() == 1 ? "one variable, which alone cannot oscillate," : "these variables")
-                            : kLooksLikeNoise;
+    fit.reason = fit.misfit
+                     ? fmt::format(
+                           "no equation in {} moves like the rows, which are smooth. Give more "
+                           "variables, or what drives them (--inputs)",
+                           data.dimension() == 1 ? "one variable, which alone cannot oscillate,"
+                                                 : "these variables")
+                     : kLooksLikeNoise;
   else if (singular)
-    fit.reason = fmt::format("{} terms were found, but {:.0f} values do not determine their coefficients. Give more rows, or a lower degree",
-                             best.support.size(), values);
+    fit.reason = fmt::format(
+        "{} terms were found, but {:.0f} values do not determine their coefficients. Give more "
+        "rows, or a lower degree",
+        best.support.size(), values);
   else if (fit.underdetermined)
-    fit.reason += fmt::format("; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns, values);
+    fit.reason += fmt::format(
+        "; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns,
+        values);
   else if (fit.stopped)
-    fit.reason += fmt::format("; stopped at its {}, with residuals {:.2f} times the noise: better equations may be there. {}",
-                              o.budget ? fmt::format("budget of {:g} s", *o.budget) : "bound on work", fit.noise_ratio,
-                              o.budget ? "Give more with --budget" : "Let it go on with --budget SECONDS, or try a lower degree, or fewer variables");
+    fit.reason += fmt::format(
+        "; stopped at its {}, with residuals {:.2f} times the noise: better equations may be "
+        "there. {}",
+        o.budget ? fmt::format("budget of {:g} s", *o.budget) : "bound on work", fit.noise_ratio,
+        o.budget ? "Give more with --budget"
+                 : "Let it go on with --budget SECONDS, or try a lower degree, or fewer variables");
   else if (fit.misfit)
     fit.reason += fmt::format(
-        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their neighbours correlated by {:.2f}{}): random forcing "
-        "stands for the rest and widens the bands. Try a higher degree, give what else moves it (--variables, --inputs), or a network (--layers)",
+        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their "
+        "neighbours correlated by {:.2f}{}): random forcing "
+        "stands for the rest and widens the bands. Try a higher degree, give what else moves it "
+        "(--variables, --inputs), or a network (--layers)",
         fit.noise_ratio, fit.autocorrelation,
-        fit.persistence > kPersistent ? fmt::format(", alike along the motion by {:.0f} standard errors", fit.persistence) : "");
+        fit.persistence > kPersistent
+            ? fmt::format(", alike along the motion by {:.0f} standard errors", fit.persistence)
+            : "");
   else if (fit.noise_too_small)
-    fit.reason += fmt::format("; residuals look like noise of {:.2f} times the sd that was given, and terms may follow it. Leave --noise out, or give its sd",
-                              fit.noise_ratio);
+    fit.reason += fmt::format(
+        "; residuals look like noise of {:.2f} times the sd that was given, and terms may follow "
+        "it. Leave --noise out, or give its sd",
+        fit.noise_ratio);
   return fit;
 }
 

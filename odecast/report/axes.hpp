@@ -40,7 +40,8 @@ struct Ticks {
 
 /// At most `most` ticks, a step of 1, 2 or 5 times a power of ten apart.
 Ticks make_ticks(const AxisRange& range, int most);
-/// Of a range of exponents: whole powers of ten, at most `most`, or 1, 2, 5 of each where those are few.
+/// Of a range of exponents: whole powers of ten, at most `most`, or 1, 2, 5 of each where those are
+/// few.
 Ticks make_log_ticks(const AxisRange& range, int most);
 
 }  // namespace odecast

@@ -63,18 +63,20 @@ std::string forecast_figure(const Forecast& f, const FigureContent& content) {
     const Matrix& lower = quantiles ? f.q_lower : f.lower;
     const Matrix& upper = quantiles ? f.q_upper : f.upper;
     if (lower.size() > 0)
-      panel.bands.push_back({fmt::format("{:g} % band ({})", 100 * f.level,
-                                         quantiles ? "quantiles" : "mean ± c sd"),
-                             f.times, column(lower, i), column(upper, i)});
+      panel.bands.push_back(
+          {fmt::format("{:g} % band ({})", 100 * f.level, quantiles ? "quantiles" : "mean ± c sd"),
+           f.times, column(lower, i), column(upper, i)});
     panel.lines.push_back({.label = "forecast mean", .x = f.times, .y = column(f.mean, i)});
     if (content.truth)
-      if (auto line = truth_line(*content.truth, content.trajectory, name, f.times.front(), f.times.back()))
+      if (auto line =
+              truth_line(*content.truth, content.trajectory, name, f.times.front(), f.times.back()))
         panel.lines.push_back(std::move(*line));
-    if (content.lyapunov) panel.marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
+    if (content.lyapunov)
+      panel.marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
     panels.push_back(std::move(panel));
   }
-  return draw_svg(panels, {.panel_height = names.size() == 1 ? 300.0 : 180.0,
-                           .title = content.title});
+  return draw_svg(panels,
+                  {.panel_height = names.size() == 1 ? 300.0 : 180.0, .title = content.title});
 }
 
 }  // namespace odecast

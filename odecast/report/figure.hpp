@@ -13,13 +13,14 @@ namespace odecast {
 struct FigureContent {
   std::vector<std::string> variables = {};  ///< a panel each; empty for all
   std::optional<Dataset> truth = {};
-  std::string trajectory = {};         ///< id of the truth's trajectory; empty: the last
-  bool quantiles = false;              ///< the quantile band instead of mean ± c sd
-  std::optional<double> lyapunov = {};      ///< marks Lyapunov times
+  std::string trajectory = {};          ///< id of the truth's trajectory; empty: the last
+  bool quantiles = false;               ///< the quantile band instead of mean ± c sd
+  std::optional<double> lyapunov = {};  ///< marks Lyapunov times
   std::string title = {};
 };
 
-/// Mean and band of a forecast over the truth, as SVG. Throws Error (usage) for an unknown variable.
+/// Mean and band of a forecast over the truth, as SVG. Throws Error (usage) for an unknown
+/// variable.
 std::string forecast_figure(const Forecast& forecast, const FigureContent& content);
 
 /// A column of a matrix.

@@ -46,15 +46,16 @@ Trajectory observed_rows(const Trajectory& t) {
 }
 
 DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Model& model,
-                             const Posterior& posterior, const FitOptions& options,
-                             long most) {
+                             const Posterior& posterior, const FitOptions& options, long most) {
   DerivativeFit fit;
   if (t.rows() < 2) return fit;
   Dataset one{data.variables, {t}};
   one.inputs = data.inputs;
   if (model.inputs.size() > 0)
-    one = first_rows(with_inputs(source_of(one), model.inputs.time, model.inputs.names.back()), t.rows());
-  // Rows at observed states; where the fit smooths or integrates, fourth-order differences are shown.
+    one = first_rows(with_inputs(source_of(one), model.inputs.time, model.inputs.names.back()),
+                     t.rows());
+  // Rows at observed states; where the fit smooths or integrates, fourth-order differences are
+  // shown.
   DerivativeOptions shown = options.derivative;
   if (shown.method != DerivativeMethod::forward && central_order(shown.method) == 0)
     shown.method = DerivativeMethod::central4;
@@ -66,7 +67,8 @@ DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Mod
   // Ends and gaps have no rows: each is found again in the trajectory.
   std::vector<double> times;
   for (int at = 0; static_cast<Eigen::Index>(times.size()) < rows.rows() && at < t.rows(); ++at)
-    if (t.states.row(at) == rows.states.row(static_cast<Eigen::Index>(times.size())).head(t.states.cols()))
+    if (t.states.row(at) ==
+        rows.states.row(static_cast<Eigen::Index>(times.size())).head(t.states.cols()))
       times.push_back(t.times[static_cast<std::size_t>(at)]);
   const Eigen::Index stride = std::max<Eigen::Index>(1, (rows.rows() + most - 1) / most);
   const Eigen::Index count = (rows.rows() + stride - 1) / stride, n = rows.derivatives.cols();
@@ -106,10 +108,12 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
   const auto posterior = make_posterior(model);
   std::vector<DerivativeFit> fits;
   for (std::size_t k = 0; k < shown; ++k)
-    fits.push_back(derivative_fit(data, observed_rows(data.trajectories[k]), model, *posterior, options,
+    fits.push_back(derivative_fit(data, observed_rows(data.trajectories[k]), model, *posterior,
+                                  options,
                                   std::max(50L, kMaxDerivatives / static_cast<long>(shown))));
   const bool map = model.kind == ModelKind::map;
-  Section derivatives{"derivatives", map ? "Next rows: observed against model" : "Derivatives: estimate against model"};
+  Section derivatives{"derivatives", map ? "Next rows: observed against model"
+                                         : "Derivatives: estimate against model"};
   Figure along{.id = "derivatives-in-time",
                .title = map ? "The next row along the data" : "du/dt along the data",
                .names = names,
@@ -121,7 +125,8 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
                 .panel_height = names.size() == 1 ? 320.0 : 190.0,
                 .columns = static_cast<int>(std::min<std::size_t>(3, names.size()))};
   Table residuals{.caption = "Residual: estimate less model's mean",
-                  .header = {"", map ? "rms of the next row" : "rms of du/dt", "rms residual", "mean sd of the model"},
+                  .header = {"", map ? "rms of the next row" : "rms of du/dt", "rms residual",
+                             "mean sd of the model"},
                   .rows = {}};
   for (std::size_t v = 0; v < names.size(); ++v) {
     const auto i = static_cast<Eigen::Index>(v);
@@ -171,8 +176,9 @@ Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
                                 number_cell(std::sqrt(residual / count)),
                                 number_cell(spread / count)});
   }
-  along.caption = std::string(map ? "Each row's successor, and the model's. "
-                                  : "Differences of neighbouring rows, and the model at the same states. ") +
+  along.caption =
+      std::string(map ? "Each row's successor, and the model's. "
+                      : "Differences of neighbouring rows, and the model at the same states. ") +
       "The band is the spread of the draws, not the error of the estimate.";
   if (!residuals.rows.empty()) {
     derivatives.parts.push_back(std::move(residuals));

@@ -74,8 +74,8 @@ std::string band_label(const Forecast& f) {
                      f.lower.size() > 0 ? "mean ± c sd" : "quantiles");
 }
 
-Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth, const ForecastPageContent& content,
-                       const std::vector<Mark>& marks) {
+Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth,
+                       const ForecastPageContent& content, const std::vector<Mark>& marks) {
   Figure figure{.id = "forecast", .title = "Forecast of every variable", .names = f.variables};
   figure.panel_height = f.variables.size() == 1 ? 320 : 200;
   const bool sd = f.lower.size() > 0;
@@ -110,7 +110,9 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   if (samples_are_long(f))
     figure.csv_note = fmt::format("The start of {} sample trajectories is held", samples);
   const bool times = content.lyapunov.has_value(), horizon = std::isfinite(f.horizon);
-  const std::string rules = times && horizon ? "Lyapunov times and the predictability horizon" : times ? "Lyapunov times" : "the predictability horizon";
+  const std::string rules = times && horizon ? "Lyapunov times and the predictability horizon"
+                            : times          ? "Lyapunov times"
+                                             : "the predictability horizon";
   figure.caption =
       fmt::format("Mean and {} of {} trajectories.{}", band_label(f), counted(f.kept),
                   marks.empty() ? "" : " Dotted rules mark " + rules + " since the start.");
@@ -160,25 +162,32 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
   const auto first = std::find_if(spread.begin(), spread.end(), [](double s) { return s > 0; });
   if (content.lyapunov && first != spread.end()) {
     // What a small spread would grow to; beyond the size of the attractor nothing grows.
-    Line expected{.label = "expected growth, exp(λt)", .ink = Ink::muted, .dashed = true, .width = 1.2};
+    Line expected{
+        .label = "expected growth, exp(λt)", .ink = Ink::muted, .dashed = true, .width = 1.2};
     for (auto k = static_cast<std::size_t>(first - spread.begin()); k < spread.size(); ++k) {
       const double grown =
-          *first * std::exp(*content.lyapunov * (f.times[k] - f.times[static_cast<std::size_t>(first - spread.begin())]));
+          *first *
+          std::exp(*content.lyapunov *
+                   (f.times[k] - f.times[static_cast<std::size_t>(first - spread.begin())]));
       if (grown > 1) break;
       expected.x.push_back(f.times[k]);
       expected.y.push_back(grown);
     }
     if (expected.x.size() > 1) {
       panel.lines.push_back(std::move(expected));
-      figure.caption += fmt::format(" λ = {:.3g}{}.", *content.lyapunov, content.exponent_is_learnt ? ", from a short run of the learnt equations" : "");
+      figure.caption += fmt::format(
+          " λ = {:.3g}{}.", *content.lyapunov,
+          content.exponent_is_learnt ? ", from a short run of the learnt equations" : "");
     }
   }
-  panel.lines.push_back({.label = fmt::format("{:g}: limit of {}", kHorizon, content.truth ? "the valid prediction time" : "predictability"),
-                         .x = {f.times.front(), f.times.back()},
-                         .y = {kHorizon, kHorizon},
-                         .ink = Ink::muted,
-                         .dashed = true,
-                         .width = 1.2});
+  panel.lines.push_back(
+      {.label = fmt::format("{:g}: limit of {}", kHorizon,
+                            content.truth ? "the valid prediction time" : "predictability"),
+       .x = {f.times.front(), f.times.back()},
+       .y = {kHorizon, kHorizon},
+       .ink = Ink::muted,
+       .dashed = true,
+       .width = 1.2});
   figure.panels.push_back(std::move(panel));
   return figure;
 }
@@ -296,22 +305,33 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 /// What the held-out starts said of the bands before and after `calibrate`.
 Section calibration_section(const CalibrationPart& c) {
   Section section{"calibration", "Calibration on held-out data"};
-  section.parts.push_back(Prose{fmt::format(
-      "The band is mean ± q (sd + a thousandth of the variable's size); q is, at each time after the start, the smallest at which "
-      "enough of {} held-out forecasts hold the truth (conformal prediction). If the forecast shown here is like those, it holds the truth at each "
-      "time with probability {:g} % at least; the times of one forecast err together.",
-      counted(c.starts), 100 * c.level)});
+  section.parts.push_back(Prose{
+      fmt::format("The band is mean ± q (sd + a thousandth of the variable's size); q is, at each "
+                  "time after the start, the smallest at which "
+                  "enough of {} held-out forecasts hold the truth (conformal prediction). If the "
+                  "forecast shown here is like those, it holds the truth at each "
+                  "time with probability {:g} % at least; the times of one forecast err together.",
+                  counted(c.starts), 100 * c.level)});
   if (c.before.size() != c.leads.size()) return section;
   Panel panel{.x_label = "time after the start", .y_label = "share of the held-out truth inside"};
-  panel.lines.push_back({.label = "asked for", .x = {0, c.leads.back()}, .y = {c.level, c.level}, .ink = Ink::muted, .dashed = true});
-  panel.lines.push_back({.label = "band of the draws", .x = c.leads, .y = c.before, .ink = Ink::second});
-  if (!c.after.empty()) panel.lines.push_back({.label = "calibrated on the other half of the starts", .x = c.leads, .y = c.after});
+  panel.lines.push_back({.label = "asked for",
+                         .x = {0, c.leads.back()},
+                         .y = {c.level, c.level},
+                         .ink = Ink::muted,
+                         .dashed = true});
+  panel.lines.push_back(
+      {.label = "band of the draws", .x = c.leads, .y = c.before, .ink = Ink::second});
+  if (!c.after.empty())
+    panel.lines.push_back(
+        {.label = "calibrated on the other half of the starts", .x = c.leads, .y = c.after});
   double least = c.level;
   for (const auto* shares : {&c.before, &c.after})
     for (const double share : *shares) least = std::min(least, share);
   panel.y_range = {std::max(-0.02, least - 0.05), 1.02};
-  section.parts.push_back(Figure{.id = "calibration", .title = "Coverage before and after calibration",
-                                 .caption = "Over all variables.", .panels = {panel}});
+  section.parts.push_back(Figure{.id = "calibration",
+                                 .title = "Coverage before and after calibration",
+                                 .caption = "Over all variables.",
+                                 .panels = {panel}});
   return section;
 }
 
@@ -332,7 +352,8 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   }
   std::vector<Mark> marks;
   if (content.lyapunov) marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
-  if (std::isfinite(f.horizon)) marks.insert(marks.begin(), {f.times.front() + f.horizon, "predictability horizon"});
+  if (std::isfinite(f.horizon))
+    marks.insert(marks.begin(), {f.times.front() + f.horizon, "predictability horizon"});
 
   Page page;
   page.title = content.title.empty() ? "Forecast of " + joined(f.variables) : content.title;
@@ -365,8 +386,11 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
                          (f.times.back() - f.times.front()) * *content.lyapunov)
            : plural(static_cast<long>(f.times.size()) - 1, "output time", "output times")});
   if (!std::isnan(f.horizon))
-    tiles.tiles.push_back({std::isfinite(f.horizon) ? fmt::format("{:.3g}", f.horizon) : fmt::format("> {:.3g}", f.times.back() - f.times.front()),
-                           "predictability horizon", fmt::format("until the spread passes {:g} of the data's sd", kHorizon)});
+    tiles.tiles.push_back({std::isfinite(f.horizon)
+                               ? fmt::format("{:.3g}", f.horizon)
+                               : fmt::format("> {:.3g}", f.times.back() - f.times.front()),
+                           "predictability horizon",
+                           fmt::format("until the spread passes {:g} of the data's sd", kHorizon)});
   summary.parts.push_back(std::move(tiles));
   page.sections.push_back(std::move(summary));
 
@@ -376,7 +400,8 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   shown.parts.push_back(growth_figure(model, f, content, marks));
   page.sections.push_back(std::move(shown));
   if (scores) page.sections.push_back(score_section(f, content, *scores));
-  if (f.calibrated && model.calibration) page.sections.push_back(calibration_section(*model.calibration));
+  if (f.calibrated && model.calibration)
+    page.sections.push_back(calibration_section(*model.calibration));
   page.sections.push_back(blow_up_section(f, marks));
   page.sections.push_back(equation_section(model));
   page.sections.push_back({"observed", "What was observed", {observed_facts(model)}});

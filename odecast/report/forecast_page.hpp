@@ -11,7 +11,8 @@ namespace odecast {
 struct ForecastPageContent {
   std::optional<Dataset> truth = {};
   std::string trajectory = {};          ///< id of the truth's trajectory; empty: the last
-  std::optional<double> lyapunov = {};  ///< largest exponent, positive: times in Lyapunov times too; else that of the model's mean field
+  std::optional<double> lyapunov = {};  ///< largest exponent, positive: times in Lyapunov times
+                                        ///< too; else that of the model's mean field
   bool exponent_is_learnt = false;      ///< for the caption
   std::string title = {};               ///< empty: "Forecast of x, y, z"
   Origin origin = {};

@@ -106,7 +106,9 @@ void write(Writer& w, const Table& p) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       const bool head = c == 0 && row[c].kind == CellKind::text;
       const bool sentence = head && row[c].text.size() > 60;
-      w.add("{}{}{}", open(head ? "th" : "td", sentence ? "long" : class_of(row[c].kind), head ? " scope=\"row\"" : ""),
+      w.add("{}{}{}",
+            open(head ? "th" : "td", sentence ? "long" : class_of(row[c].kind),
+                 head ? " scope=\"row\"" : ""),
             escaped(row[c].text), head ? "</th>" : "</td>");
     }
     w.add("</tr>\n");
@@ -166,9 +168,10 @@ void write(Writer& w, const EquationList& p) {
     if (p.map)
       w.add("<msub>{}<mrow><mi>k</mi><mo>+</mo><mn>1</mn></mrow></msub>", math_name(e.variable));
     else
-      w.add("<mfrac><mrow><mi mathvariant=\"normal\">d</mi>{}</mrow><mrow>"
-            "<mi mathvariant=\"normal\">d</mi><mi>t</mi></mrow></mfrac>",
-            math_name(e.variable));
+      w.add(
+          "<mfrac><mrow><mi mathvariant=\"normal\">d</mi>{}</mrow><mrow>"
+          "<mi mathvariant=\"normal\">d</mi><mi>t</mi></mrow></mfrac>",
+          math_name(e.variable));
     w.add("<mo>=</mo></math><div>");
     for (std::size_t i = 0; i < e.terms.size(); ++i) {
       const Term& t = e.terms[i];

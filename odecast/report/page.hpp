@@ -133,7 +133,8 @@ struct PageOptions {
 /// The page as HTML. The same bytes for the same input.
 std::string render_page(const Page& page, const PageOptions& options = {});
 
-/// The equations as a piece of HTML, typeset as on a page: for documents of others, such as notebooks.
+/// The equations as a piece of HTML, typeset as on a page: for documents of others, such as
+/// notebooks.
 std::string render_equations(const EquationList& equations);
 
 /// Version of the uPlot that is built in; empty without.

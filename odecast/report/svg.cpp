@@ -1,5 +1,7 @@
 #include "odecast/report/svg.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -10,8 +12,6 @@
 #include <set>
 #include <span>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "odecast/report/axes.hpp"
 #include "odecast/report/markup.hpp"
@@ -93,8 +93,8 @@ struct Point {
   double x, y;
 };
 
-/// With a space after the last. A `grid` of 2 rounds to half pixels, 1 to whole ones, and gives the way from
-/// point to point instead of the points; 0 gives the points.
+/// With a space after the last. A `grid` of 2 rounds to half pixels, 1 to whole ones, and gives the
+/// way from point to point instead of the points; 0 gives the points.
 void append_points(std::string& out, const std::vector<Point>& points, int grid) {
   if (grid > 0) {
     long x = 0, y = 0;
@@ -147,7 +147,9 @@ struct Frame {
   double left = 0, top = 0, width = 0, height = 0;
   bool compact = false;
 
-  bool thins(std::size_t points) const { return compact && static_cast<double>(points) > 4 * width; }
+  bool thins(std::size_t points) const {
+    return compact && static_cast<double>(points) > 4 * width;
+  }
   int grid(std::size_t points) const { return thins(points) ? 1 : compact ? 2 : 0; }
 
   // Renderers compute in fixed point: what is far outside must not be farther than this.
@@ -217,7 +219,8 @@ std::vector<LegendEntry> legend_entries(const std::vector<Panel>& panels) {
 
 /// Five stations of the viridis map, the last one darkened to show on white.
 std::string tone_color(double tone) {
-  constexpr int map[5][3] = {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {220, 200, 30}};
+  constexpr int map[5][3] = {
+      {68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {220, 200, 30}};
   const double at = std::clamp(tone, 0.0, 1.0) * 4;
   const int i = std::min(3, static_cast<int>(at));
   int rgb[3];
@@ -372,7 +375,8 @@ void append_dots(std::string& out, const Line& line, const Frame& frame) {
   std::string path;
   for (std::size_t i = 0; i < length(line); ++i) {
     if (!std::isfinite(line.x[i]) || !std::isfinite(line.y[i])) continue;
-    const auto at = std::pair(std::lround(frame.pixel_x(line.x[i])), std::lround(frame.pixel_y(line.y[i])));
+    const auto at =
+        std::pair(std::lround(frame.pixel_x(line.x[i])), std::lround(frame.pixel_y(line.y[i])));
     if (drawn.insert(at).second) path += fmt::format("M{} {}h0", at.first, at.second);
   }
   if (path.empty()) return;
@@ -386,10 +390,10 @@ void append_bars(std::string& out, const Bars& bars, const Frame& frame) {
     if (!std::isfinite(bars.heights[i])) continue;
     const double left = frame.pixel_x(bars.edges[i]), right = frame.pixel_x(bars.edges[i + 1]);
     const double top = frame.pixel_y(bars.heights[i]), bottom = frame.pixel_y(0);
-    out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"0.75\"/>\n",
-                       px(std::min(left, right) + 0.5), px(std::min(top, bottom)),
-                       px(std::max(0.5, std::abs(right - left) - 1)), px(std::abs(bottom - top)),
-                       color(bars.ink));
+    out += fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"0.75\"/>\n",
+        px(std::min(left, right) + 0.5), px(std::min(top, bottom)),
+        px(std::max(0.5, std::abs(right - left) - 1)), px(std::abs(bottom - top)), color(bars.ink));
   }
 }
 
@@ -410,7 +414,9 @@ void append_line(std::string& out, const Line& line, const Frame& frame) {
     path.pop_back();
   }
   if (!path.empty())
-    out += fmt::format("<path d=\"{}\" {}/>\n", path, stroke(line.tone ? tone_color(*line.tone) : std::string(color(line.ink)), line.width, line.dashed));
+    out += fmt::format("<path d=\"{}\" {}/>\n", path,
+                       stroke(line.tone ? tone_color(*line.tone) : std::string(color(line.ink)),
+                              line.width, line.dashed));
   out += dots;
 }
 
@@ -430,13 +436,16 @@ struct PlacedPanel {
 /// The logarithms of all values of y; NaN where there is none.
 Panel in_powers_of_ten(const Panel& panel) {
   Panel result = panel;
-  const auto log = [](double y) { return y > 0 ? std::log10(y) : std::numeric_limits<double>::quiet_NaN(); };
+  const auto log = [](double y) {
+    return y > 0 ? std::log10(y) : std::numeric_limits<double>::quiet_NaN();
+  };
   for (Line& line : result.lines)
     for (double& y : line.y) y = log(y);
   for (Band& band : result.bands)
     for (std::size_t i = 0; i < band.lower.size(); ++i) {
       // The lower edge of a band may reach zero, which is at the bottom of any such plot.
-      band.lower[i] = band.lower[i] <= 0 ? -std::numeric_limits<double>::infinity() : log(band.lower[i]);
+      band.lower[i] =
+          band.lower[i] <= 0 ? -std::numeric_limits<double>::infinity() : log(band.lower[i]);
       band.upper[i] = log(band.upper[i]);
     }
   if (result.y_range) result.y_range = {log(result.y_range->first), log(result.y_range->second)};

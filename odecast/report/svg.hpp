@@ -64,8 +64,8 @@ struct FigureOptions {
   double panel_height = 300;  ///< between the axes of one panel; titles and labels come on top
   int columns = 1;            ///< panels fill row by row
   std::string title = {}, subtitle = {}, caption = {};
-  /// A few kilobytes per curve at most: coordinates are rounded to half a pixel; long curves are thinned to
-  /// columns three pixels wide and rounded to whole ones. For pages with many figures.
+  /// A few kilobytes per curve at most: coordinates are rounded to half a pixel; long curves are
+  /// thinned to columns three pixels wide and rounded to whole ones. For pages with many figures.
   bool compact = false;
 };
 

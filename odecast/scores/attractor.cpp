@@ -22,7 +22,10 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 Vector sd_of(const Matrix& X) {
   const Matrix off = X.rowwise() - X.colwise().mean();
-  return (off.colwise().squaredNorm() / static_cast<double>(std::max<Eigen::Index>(1, X.rows() - 1))).cwiseSqrt().transpose();
+  return (off.colwise().squaredNorm() /
+          static_cast<double>(std::max<Eigen::Index>(1, X.rows() - 1)))
+      .cwiseSqrt()
+      .transpose();
 }
 
 double binned_divergence(const Matrix& P, const Matrix& Q, const Matrix& reference, int bins) {
@@ -49,7 +52,8 @@ double binned_divergence(const Matrix& P, const Matrix& Q, const Matrix& referen
   };
   count(P, &std::pair<double, double>::first);
   count(Q, &std::pair<double, double>::second);
-  const double all_p = static_cast<double>(P.rows()) + kLaplace * boxes, all_q = static_cast<double>(Q.rows()) + kLaplace * boxes;
+  const double all_p = static_cast<double>(P.rows()) + kLaplace * boxes,
+               all_q = static_cast<double>(Q.rows()) + kLaplace * boxes;
   const auto term = [&](double in_p, double in_q) {
     const double p = (in_p + kLaplace) / all_p, q = (in_q + kLaplace) / all_q;
     return p * std::log(p / q);
@@ -59,8 +63,10 @@ double binned_divergence(const Matrix& P, const Matrix& Q, const Matrix& referen
   return sum;
 }
 
-double mixture_divergence(const Matrix& P, const Matrix& Q, const Matrix& reference, std::uint64_t seed) {
-  const Vector sd = sd_of(reference), unit = sd.unaryExpr([](double s) { return s > 0 ? 1 / s : 0.0; });
+double mixture_divergence(const Matrix& P, const Matrix& Q, const Matrix& reference,
+                          std::uint64_t seed) {
+  const Vector sd = sd_of(reference),
+               unit = sd.unaryExpr([](double s) { return s > 0 ? 1 / s : 0.0; });
   const Matrix p = P * unit.asDiagonal(), q = Q * unit.asDiagonal();
   const auto log_density = [](const Matrix& centres, const Vector& x) {
     const Vector exponents = -0.5 * (centres.rowwise() - x.transpose()).rowwise().squaredNorm();
@@ -70,7 +76,8 @@ double mixture_divergence(const Matrix& P, const Matrix& Q, const Matrix& refere
   Stream stream(seed, Purpose::attractor, 0);
   double sum = 0;
   for (int k = 0; k < kDraws; ++k) {
-    Vector x = p.row(static_cast<Eigen::Index>(stream.uniform() * static_cast<double>(p.rows()))).transpose();
+    Vector x = p.row(static_cast<Eigen::Index>(stream.uniform() * static_cast<double>(p.rows())))
+                   .transpose();
     for (Eigen::Index i = 0; i < x.size(); ++i) x[i] += unit[i] > 0 ? stream.normal() : 0;
     sum += log_density(p, x) - log_density(q, x);
   }
@@ -88,11 +95,13 @@ Vector power_spectrum(const Vector& x, double smoothing) {
   fft.SetFlag(Eigen::FFT<double>::HalfSpectrum);
   fft.fwd(frequency, time);
   Vector power(static_cast<Eigen::Index>(frequency.size()));
-  for (Eigen::Index f = 0; f < power.size(); ++f) power[f] = std::norm(frequency[static_cast<std::size_t>(f)]);
+  for (Eigen::Index f = 0; f < power.size(); ++f)
+    power[f] = std::norm(frequency[static_cast<std::size_t>(f)]);
   if (!(power.sum() > 0)) return {};
   Vector smooth = power;
   if (smoothing > 0) {
-    const auto reach = static_cast<Eigen::Index>(std::min(std::ceil(4 * smoothing), static_cast<double>(power.size() - 1)));
+    const auto reach = static_cast<Eigen::Index>(
+        std::min(std::ceil(4 * smoothing), static_cast<double>(power.size() - 1)));
     Vector kernel(reach + 1);
     for (Eigen::Index d = 0; d <= reach; ++d)
       kernel[d] = std::exp(-0.5 * static_cast<double>(d * d) / (smoothing * smoothing));
@@ -114,7 +123,8 @@ Spectra power_spectra(const Matrix& X, double smoothing) {
   const long rows = smooth_length(X.rows());
   const double sd = spectrum_smoothing(X.rows(), smoothing);
   Spectra all;
-  for (Eigen::Index i = 0; i < X.cols(); ++i) all.push_back(power_spectrum(X.col(i).head(rows), sd));
+  for (Eigen::Index i = 0; i < X.cols(); ++i)
+    all.push_back(power_spectrum(X.col(i).head(rows), sd));
   return all;
 }
 
@@ -152,7 +162,8 @@ AttractorDistance sd_of(const std::vector<AttractorDistance>& all) {
 
 }  // namespace
 
-double state_space_divergence(const Matrix& P, const Matrix& Q, const Matrix& reference, int bins, std::uint64_t seed) {
+double state_space_divergence(const Matrix& P, const Matrix& Q, const Matrix& reference, int bins,
+                              std::uint64_t seed) {
   return reference.cols() <= kMostOnAGrid ? binned_divergence(P, Q, reference, bins)
                                           : mixture_divergence(P, Q, reference, seed);
 }
@@ -176,19 +187,22 @@ double spectrum_distance(const Matrix& P, const Matrix& Q, double smoothing) {
   return distance_of(power_spectra(P, smoothing), power_spectra(Q, smoothing));
 }
 
-AttractorComparison compare_attractors(const Model& model, const Trajectory& observed, const AttractorOptions& o,
-                                       const Observer& observer) {
+AttractorComparison compare_attractors(const Model& model, const Trajectory& observed,
+                                       const AttractorOptions& o, const Observer& observer) {
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
-      throw_usage({std::string("option --") + name, fmt::format("{}", value), expected, "Give a value in that range."});
+      throw_usage({std::string("option --") + name, fmt::format("{}", value), expected,
+                   "Give a value in that range."});
   };
-  require(o.bins == 0 || (o.bins >= 2 && o.bins <= 1000), "bins", o.bins, "a whole number from 2 to 1000");
+  require(o.bins == 0 || (o.bins >= 2 && o.bins <= 1000), "bins", o.bins,
+          "a whole number from 2 to 1000");
   require(o.smoothing >= 0, "smoothing", o.smoothing, "a number >= 0");
   require(o.pieces >= 2, "pieces", o.pieces, "a whole number >= 2");
   require(o.draws >= 0, "draws", o.draws, "a whole number >= 0");
   if (o.noise && !(o.noise->size() == model.dimension() && (o.noise->array() >= 0).all()))
     throw_usage({"option --noise", fmt::format("{} values", o.noise->size()),
-                 fmt::format("{} values >= 0", model.dimension()), "Give one, or one per variable."});
+                 fmt::format("{} values >= 0", model.dimension()),
+                 "Give one, or one per variable."});
   if (model.inputs.size() > 0)
     throw_usage({"attractor", "a model that is driven from outside", "one without inputs",
                  "Where a driven system goes depends on what drives it."});
@@ -200,7 +214,10 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   if (whole.size() < 40)
     throw_data({"data", fmt::format("{} rows without a missing value", whole.size()), "at least 40",
                 "Where a system spends its time takes many rows to know."});
-  result.bins = o.bins > 0 ? o.bins : std::clamp(static_cast<int>(std::sqrt(static_cast<double>(result.rows) / 10)), 4, 30);
+  result.bins =
+      o.bins > 0
+          ? o.bins
+          : std::clamp(static_cast<int>(std::sqrt(static_cast<double>(result.rows) / 10)), 4, 30);
   Matrix states(static_cast<Eigen::Index>(whole.size()), observed.states.cols());
   std::vector<double> spacings;
   for (std::size_t k = 0; k < whole.size(); ++k) {
@@ -226,7 +243,8 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
     return {state_space_divergence(p.states, q.states, states, result.bins, o.seed),
             result.spectrum_rows > 0 ? distance_of(p.spectra, q.spectra) : kNaN};
   };
-  const Part first = part(states.topRows(result.rows)), second = part(states.bottomRows(result.rows));
+  const Part first = part(states.topRows(result.rows)),
+             second = part(states.bottomRows(result.rows));
   result.halves = average({distance(first, second), distance(second, first)});
 
   // Run 0 is the mean field's.
@@ -241,7 +259,8 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
     solver.fixed_step = model.step / unit;
   }
   std::vector<double> times;
-  for (long k = 1; k <= result.rows * (o.pieces + 1); ++k) times.push_back(static_cast<double>(k) * result.spacing / unit);
+  for (long k = 1; k <= result.rows * (o.pieces + 1); ++k)
+    times.push_back(static_cast<double>(k) * result.spacing / unit);
   const Vector start = model.scaling.to_model(states.row(0).transpose());
   const auto posterior = make_posterior(model);
   struct Run {
@@ -256,7 +275,8 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
     for (int piece = 1; piece <= o.pieces; ++piece) {
       Matrix X(result.rows, states.cols());
       for (Eigen::Index k = 0; k < X.rows(); ++k) {
-        X.row(k) = model.scaling.to_user(s.states.row(piece * result.rows + k).transpose()).transpose();
+        X.row(k) =
+            model.scaling.to_user(s.states.row(piece * result.rows + k).transpose()).transpose();
         if (o.noise)
           for (Eigen::Index i = 0; i < X.cols(); ++i) X(k, i) += (*o.noise)[i] * stream.normal();
       }
@@ -271,7 +291,9 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
       [&](std::size_t k) {
         runs[k] = run(k == 0 ? posterior->mean_field() : posterior->draw(o.seed, k - 1), k + 1);
       },
-      [&](std::size_t begun) { observer("following", static_cast<double>(begun) / static_cast<double>(runs.size())); });
+      [&](std::size_t begun) {
+        observer("following", static_cast<double>(begun) / static_cast<double>(runs.size()));
+      });
   result.status = runs[0].status;
   result.model = average(runs[0].pieces);
   result.model_sd = sd_of(runs[0].pieces);
@@ -282,8 +304,12 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   result.draws = average(of_draws);
   result.draws_sd = sd_of(of_draws);
   // What was not asked for, or has no rows for it, stays NaN; what was computed is a number.
-  const auto finite = [&](const AttractorDistance& d) { return std::isfinite(d.divergence) && (result.spectrum_rows == 0 || std::isfinite(d.spectrum)); };
-  require_finite(finite(result.halves) && (result.status != SolveStatus::finished || finite(result.model)) && (of_draws.empty() || finite(result.draws)),
+  const auto finite = [&](const AttractorDistance& d) {
+    return std::isfinite(d.divergence) && (result.spectrum_rows == 0 || std::isfinite(d.spectrum));
+  };
+  require_finite(finite(result.halves) &&
+                     (result.status != SolveStatus::finished || finite(result.model)) &&
+                     (of_draws.empty() || finite(result.draws)),
                  "attractor", "a divergence or a spectrum that overflows",
                  "Fit again, and compare, with columns in units in which their values are near 1.");
   return result;

@@ -24,7 +24,8 @@ struct Start {
 
 /// Sums over leads and variables of one forecast.
 struct Sums {
-  double covered = 0, width = 0, interval = 0, crps = 0, energy = 0, spread = 0, error = 0, count = 0, leads = 0;
+  double covered = 0, width = 0, interval = 0, crps = 0, energy = 0, spread = 0, error = 0,
+         count = 0, leads = 0;
 };
 
 struct OneStart {
@@ -50,11 +51,14 @@ double crps_of(std::vector<double>& draws, double y) {
   return distance / M - (M > 1 ? pairs / (M * (M - 1)) : 0);
 }
 
-/// |x_k - from|, summed over the first `count` draws; x has a column for each variable, so that it is one expression.
+/// |x_k - from|, summed over the first `count` draws; x has a column for each variable, so that it
+/// is one expression.
 template <class From>
-double distances(const Eigen::ArrayXXd& x, const From& from, Eigen::Index count, Eigen::ArrayXd& square) {
+double distances(const Eigen::ArrayXXd& x, const From& from, Eigen::Index count,
+                 Eigen::ArrayXd& square) {
   square.head(count) = (x.col(0).head(count) - from[0]).square();
-  for (Eigen::Index i = 1; i < x.cols(); ++i) square.head(count) += (x.col(i).head(count) - from[i]).square();
+  for (Eigen::Index i = 1; i < x.cols(); ++i)
+    square.head(count) += (x.col(i).head(count) - from[i]).square();
   return square.head(count).sqrt().sum();
 }
 
@@ -71,19 +75,22 @@ double half_spread(const Matrix& draws) {
   if (M < 2) return 0;
   Eigen::ArrayXd square(M);
   double pairs = 0;
-  for (Eigen::Index k = 1; k < M; ++k) pairs += distances(x, Vector(x.row(k).transpose()), k, square);
+  for (Eigen::Index k = 1; k < M; ++k)
+    pairs += distances(x, Vector(x.row(k).transpose()), k, square);
   return pairs / (static_cast<double>(M) * static_cast<double>(M - 1));
 }
 
-/// Adds what one lead says of a forecast given by draws (rows, in units of sd), their half_spread, and a band. The CRPS of each
-/// variable.
-Vector add(Sums& sums, const Matrix& draws, double half, const Vector& y, const Vector& lower, const Vector& upper, double level) {
+/// Adds what one lead says of a forecast given by draws (rows, in units of sd), their half_spread,
+/// and a band. The CRPS of each variable.
+Vector add(Sums& sums, const Matrix& draws, double half, const Vector& y, const Vector& lower,
+           const Vector& upper, double level) {
   const Eigen::Index n = y.size();
   Vector crps(n);
   const Vector mean = draws.colwise().mean();
   std::vector<double> column(static_cast<std::size_t>(draws.rows()));
   for (Eigen::Index i = 0; i < n; ++i) {
-    for (Eigen::Index k = 0; k < draws.rows(); ++k) column[static_cast<std::size_t>(k)] = draws(k, i);
+    for (Eigen::Index k = 0; k < draws.rows(); ++k)
+      column[static_cast<std::size_t>(k)] = draws(k, i);
     const double below = std::max(0.0, lower[i] - y[i]), above = std::max(0.0, y[i] - upper[i]);
     sums.covered += below == 0 && above == 0;
     sums.width += upper[i] - lower[i];
@@ -91,7 +98,8 @@ Vector add(Sums& sums, const Matrix& draws, double half, const Vector& y, const 
     sums.crps += crps[i] = crps_of(column, y[i]);
     sums.error += (y[i] - mean[i]) * (y[i] - mean[i]);
     if (draws.rows() > 1)
-      sums.spread += (draws.col(i).array() - mean[i]).square().sum() / static_cast<double>(draws.rows() - 1);
+      sums.spread +=
+          (draws.col(i).array() - mean[i]).square().sum() / static_cast<double>(draws.rows() - 1);
     ++sums.count;
   }
   sums.energy += mean_distance(draws, y) - half;
@@ -117,7 +125,9 @@ struct Averages {
 EvaluationRow row_of(std::string name, const Averages& average, Sums OneStart::*which) {
   EvaluationRow row;
   row.name = std::move(name);
-  const auto over = [&](auto value) { return average([&](const OneStart& s) { return value(s.*which); }); };
+  const auto over = [&](auto value) {
+    return average([&](const OneStart& s) { return value(s.*which); });
+  };
   row.coverage = over([](const Sums& s) { return s.covered / s.count; });
   row.width = over([](const Sums& s) { return s.width / s.count; });
   row.interval_score = over([](const Sums& s) { return s.interval / s.count; });
@@ -129,11 +139,15 @@ EvaluationRow row_of(std::string name, const Averages& average, Sums OneStart::*
   row.spread_error = error > 0 ? std::sqrt(spread / error) : 0;
   // d √(S/E) = ½ √(S/E) (dS/S - dE/E).
   if (row.spread_error > 0)
-    row.spread_error_se = over([&](const Sums& s) { return 0.5 * row.spread_error * count * (s.spread / spread - s.error / error); }).standard_error;
+    row.spread_error_se =
+        over([&](const Sums& s) {
+          return 0.5 * row.spread_error * count * (s.spread / spread - s.error / error);
+        }).standard_error;
   return row;
 }
 
-/// P(χ² with k degrees of freedom > x), by the regularised incomplete gamma function's series or continued fraction.
+/// P(χ² with k degrees of freedom > x), by the regularised incomplete gamma function's series or
+/// continued fraction.
 double chi_square_tail(double x, double k) {
   const double a = k / 2, z = x / 2;
   if (z <= 0) return 1;
@@ -155,9 +169,10 @@ double chi_square_tail(double x, double k) {
   return front * h;
 }
 
-/// The times after a start that are scored: multiples of a unit, the last within the horizon. The unit is the usual spacing of the
-/// rows, h; where more than one spacing of a hundred is longer than 3/2 h it is twice the longest of the other 99, as far as the horizon
-/// allows, so that nearly every lead has a row within half a unit.
+/// The times after a start that are scored: multiples of a unit, the last within the horizon. The
+/// unit is the usual spacing of the rows, h; where more than one spacing of a hundred is longer
+/// than 3/2 h it is twice the longest of the other 99, as far as the horizon allows, so that nearly
+/// every lead has a row within half a unit.
 struct Leads {
   double unit = 0;
   std::vector<int> multiples;
@@ -170,19 +185,24 @@ Leads choose_leads(const Dataset& truth, const EvaluateOptions& o) {
   std::vector<double> spacings;
   double sum = 0;
   for (const Trajectory& t : truth.trajectories) {
-    for (std::size_t i = 1; i < t.times.size(); ++i) spacings.push_back(t.times[i] - t.times[i - 1]);
+    for (std::size_t i = 1; i < t.times.size(); ++i)
+      spacings.push_back(t.times[i] - t.times[i - 1]);
     sum += t.times.back() - t.times.front();
   }
   Leads leads;
   if (spacings.empty()) return leads;
   std::sort(spacings.begin(), spacings.end());
-  const double median = spacings[spacings.size() / 2], longest = spacings[(spacings.size() - 1) * 99 / 100];
-  auto usual = static_cast<double>(spacings.size());  // times may be rounded: a mean spacing does not drift away from them
+  const double median = spacings[spacings.size() / 2],
+               longest = spacings[(spacings.size() - 1) * 99 / 100];
+  auto usual = static_cast<double>(
+      spacings.size());  // times may be rounded: a mean spacing does not drift away from them
   for (const double h : spacings)
     if (h < 0.5 * median || h > 1.5 * median) sum -= h, --usual;
   leads.unit = longest < 1.5 * median ? sum / usual : std::clamp(o.horizon, longest, 2 * longest);
-  const auto last = static_cast<int>(std::min(1e9, o.horizon / leads.unit + 1e-6)), wanted = std::min(o.leads, last);
-  for (int j = 1; j <= wanted; ++j) leads.multiples.push_back(static_cast<int>(static_cast<long>(j) * last / wanted));
+  const auto last = static_cast<int>(std::min(1e9, o.horizon / leads.unit + 1e-6)),
+             wanted = std::min(o.leads, last);
+  for (int j = 1; j <= wanted; ++j)
+    leads.multiples.push_back(static_cast<int>(static_cast<long>(j) * last / wanted));
   return leads;
 }
 
@@ -195,7 +215,8 @@ std::vector<int> rows_at(const Leads& leads, const std::vector<double>& times, i
     const double time = at(from) + leads.time(j);
     int row = from + leads.multiples[j];  // of even rows without a gap
     if (row >= end || std::abs(at(row) - time) > 1e-3 * leads.unit) {
-      row = static_cast<int>(std::lower_bound(times.begin() + from + 1, times.end(), time) - times.begin());
+      row = static_cast<int>(std::lower_bound(times.begin() + from + 1, times.end(), time) -
+                             times.begin());
       if (row == end || (row > from + 1 && time - at(row - 1) < at(row) - time)) --row;
     }
     if (row <= from || std::abs(at(row) - time) > 0.499 * leads.unit) return {};
@@ -204,10 +225,14 @@ std::vector<int> rows_at(const Leads& leads, const std::vector<double>& times, i
   return rows;
 }
 
-/// Starts evenly among the rows that have a horizon after them and a row at every lead; `gaps` counts those without the latter.
-std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o, const Leads& leads, long& candidates, long& gaps) {
+/// Starts evenly among the rows that have a horizon after them and a row at every lead; `gaps`
+/// counts those without the latter.
+std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o, const Leads& leads,
+                                 long& candidates, long& gaps) {
   if (leads.size() == 0)
-    throw_data({truth.source, fmt::format("rows {:.3g} time units apart, or more, and a horizon of {:g}", leads.unit, o.horizon),
+    throw_data({truth.source,
+                fmt::format("rows {:.3g} time units apart, or more, and a horizon of {:g}",
+                            leads.unit, o.horizon),
                 "a horizon of at least one spacing", "Give a larger --horizon."});
   std::vector<Start> all;
   gaps = 0;
@@ -218,7 +243,11 @@ std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o,
       if (rows_at(leads, t.times, i).empty())
         ++gaps;
       else
-        all.push_back({&t, {static_cast<int>(&t - truth.trajectories.data()), t.times[static_cast<std::size_t>(i)]}, i, {}});
+        all.push_back({&t,
+                       {static_cast<int>(&t - truth.trajectories.data()),
+                        t.times[static_cast<std::size_t>(i)]},
+                       i,
+                       {}});
     }
   candidates = static_cast<long>(all.size());
   if (candidates < 2)
@@ -228,12 +257,14 @@ std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o,
                 "at least two", "Give a longer truth, or a smaller --horizon."});
   std::vector<Start> chosen;
   const auto wanted = static_cast<std::size_t>(std::min<long>(o.starts, candidates));
-  for (std::size_t k = 0; k < wanted; ++k) chosen.push_back(all[wanted == 1 ? 0 : k * (all.size() - 1) / (wanted - 1)]);
+  for (std::size_t k = 0; k < wanted; ++k)
+    chosen.push_back(all[wanted == 1 ? 0 : k * (all.size() - 1) / (wanted - 1)]);
   for (Start& s : chosen) s.rows = rows_at(leads, s.trajectory->times, s.row);
   return chosen;
 }
 
-/// States of the truth, as many as draws and evenly spaced, and mean ± c sd, of the variables that are not constant, in units of sd.
+/// States of the truth, as many as draws and evenly spaced, and mean ± c sd, of the variables that
+/// are not constant, in units of sd.
 struct Climate {
   std::vector<Eigen::Index> moving;
   Vector scale;
@@ -244,21 +275,23 @@ struct Climate {
 
   Matrix scaled(const Matrix& rows) const {
     Matrix part(rows.rows(), scale.size());
-    for (Eigen::Index i = 0; i < scale.size(); ++i) part.col(i) = rows.col(moving[static_cast<std::size_t>(i)]) * (1 / scale[i]);
+    for (Eigen::Index i = 0; i < scale.size(); ++i)
+      part.col(i) = rows.col(moving[static_cast<std::size_t>(i)]) * (1 / scale[i]);
     return part;
   }
   Vector scaled(const Vector& state) const { return state(moving).cwiseQuotient(scale); }
 };
 
 Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
-  require_option(o.forecast.level > 0 && (1 + o.forecast.level) / 2 < 1, "--level", fmt::format("{}", o.forecast.level),
-                 "a number between 0 and 1", "0.95 is usual.");
+  require_option(o.forecast.level > 0 && (1 + o.forecast.level) / 2 < 1, "--level",
+                 fmt::format("{}", o.forecast.level), "a number between 0 and 1", "0.95 is usual.");
   const Spread truth_spread = spread(truth);
   Climate climate;
   for (Eigen::Index i = 0; i < truth_spread.sd.size(); ++i)
     if (truth_spread.sd[i] > 0) climate.moving.push_back(i);
   if (climate.moving.empty())
-    throw_data({truth.source, "variables that are all constant", "at least one that moves", "Errors have no scale here: give a truth that moves."});
+    throw_data({truth.source, "variables that are all constant", "at least one that moves",
+                "Errors have no scale here: give a truth that moves."});
   climate.scale = truth_spread.sd(climate.moving);
   climate.mean_square = root_mean_square(truth)(climate.moving).squaredNorm();
   const double c = normal_quantile((1 + o.forecast.level) / 2);
@@ -269,7 +302,9 @@ Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
   long at = 0, next = 0;
   for (const Trajectory& t : truth.trajectories)
     for (int i = 0; i < t.rows(); ++i, ++at)
-      if (next < kept && at >= next * rows / kept) climate.states.row(next++) = climate.scaled(Vector(t.states.row(i).transpose())).transpose();
+      if (next < kept && at >= next * rows / kept)
+        climate.states.row(next++) =
+            climate.scaled(Vector(t.states.row(i).transpose())).transpose();
   climate.half = half_spread(climate.states);
   return climate;
 }
@@ -319,18 +354,25 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     add(one.persistence, kept_state.transpose(), 0, y, kept_state, kept_state, f.level);
   }
   const Forecast made = forecast(model, f, ignore_progress);
-  const auto tried = static_cast<double>(f.blow_up == BlowUp::until ? made.draws : made.kept + made.discarded);
+  const auto tried =
+      static_cast<double>(f.blow_up == BlowUp::until ? made.draws : made.kept + made.discarded);
   for (const double time : f.times)
-    one.blown_up.push_back(static_cast<double>(std::count_if(made.blow_up_times.begin(), made.blow_up_times.end(),
-                                                             [&](double end) { return end <= time; })) / tried);
+    one.blown_up.push_back(
+        static_cast<double>(std::count_if(made.blow_up_times.begin(), made.blow_up_times.end(),
+                                          [&](double end) { return end <= time; })) /
+        tried);
   if (made.times.size() != leads.size() + 1) return one;
   one.good = true;
-  one.covered = one.spread = one.error = one.crps = Matrix::Zero(static_cast<Eigen::Index>(leads.size()), moving);
+  one.covered = one.spread = one.error = one.crps =
+      Matrix::Zero(static_cast<Eigen::Index>(leads.size()), moving);
   one.scores = Matrix::Zero(static_cast<Eigen::Index>(leads.size()), n);
   Stream stream(o.forecast.seed, Purpose::evaluation, index);
-  const auto asked_lead = static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads.size()));
-  const Eigen::Index asked_variable = climate.moving[static_cast<std::size_t>(stream.uniform() * static_cast<double>(moving))];
-  const Matrix &lower = f.noise ? made.observed_lower : made.lower, &upper = f.noise ? made.observed_upper : made.upper;
+  const auto asked_lead =
+      static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads.size()));
+  const Eigen::Index asked_variable =
+      climate.moving[static_cast<std::size_t>(stream.uniform() * static_cast<double>(moving))];
+  const Matrix &lower = f.noise ? made.observed_lower : made.lower,
+               &upper = f.noise ? made.observed_upper : made.upper;
   bool valid[4] = {true, true, true, true};
   double smape = 0;
   for (std::size_t j = 0; j < leads.size(); ++j) {
@@ -348,7 +390,8 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     }
     draws.conservativeResize(alive, n);
     const Matrix scaled = climate.scaled(draws);
-    one.crps.row(row - 1) = add(one.model, scaled, half_spread(scaled), climate.scaled(y), climate.scaled(Vector(lower.row(row).transpose())),
+    one.crps.row(row - 1) = add(one.model, scaled, half_spread(scaled), climate.scaled(y),
+                                climate.scaled(Vector(lower.row(row).transpose())),
                                 climate.scaled(Vector(upper.row(row).transpose())), f.level);
     double square = 0, norm = 0;
     for (Eigen::Index i = 0, m = 0; i < n; ++i) {
@@ -366,7 +409,8 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     }
     const auto count = static_cast<double>(moving), upto = static_cast<double>(j + 1);
     // In the order of kConventions; sMAPE from 0 to 100.
-    const bool still[4] = {std::sqrt(square / count) < 0.5, std::sqrt(norm / climate.mean_square) < 0.4,
+    const bool still[4] = {std::sqrt(square / count) < 0.5,
+                           std::sqrt(norm / climate.mean_square) < 0.4,
                            100 * smape / (2 * count * upto) <= 30, std::sqrt(square / count) < 0.3};
     for (int v = 0; v < 4; ++v) {
       valid[v] = valid[v] && still[v];
@@ -378,15 +422,18 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
         below += draws(k, asked_variable) < y[asked_variable];
         equal += draws(k, asked_variable) == y[asked_variable];
       }
-      const double rank = static_cast<double>(below) + stream.uniform() * static_cast<double>(equal + 1);
-      one.rank = std::min(o.bins - 1, static_cast<int>(o.bins * rank / static_cast<double>(draws.rows() + 1)));
+      const double rank =
+          static_cast<double>(below) + stream.uniform() * static_cast<double>(equal + 1);
+      one.rank = std::min(o.bins - 1,
+                          static_cast<int>(o.bins * rank / static_cast<double>(draws.rows() + 1)));
     }
   }
   return one;
 }
 
-constexpr const char* kConventions[4] = {"error below 0.5 sd (Vlachas 2020)", "error below 0.4 of the norm (Pathak 2018)",
-                                         "cumulative sMAPE up to 30 (Gilpin 2023)", "error below 0.3 sd (others)"};
+constexpr const char* kConventions[4] = {
+    "error below 0.5 sd (Vlachas 2020)", "error below 0.4 of the norm (Pathak 2018)",
+    "cumulative sMAPE up to 30 (Gilpin 2023)", "error below 0.3 sd (others)"};
 
 ValidTime valid_time(const Averages& average, int v, double last) {
   std::vector<double> times;
@@ -400,14 +447,18 @@ ValidTime valid_time(const Averages& average, int v, double last) {
   };
   ValidTime time{kConventions[v], quantile(0.5), quantile(0.25), quantile(0.75)};
   time.censored = time.median >= last;
-  const double below = average([&](const OneStart& s) { return s.valid[v] < time.median ? 1 : s.valid[v] == time.median ? 0.5 : 0; }).standard_error;
+  const double below = average([&](const OneStart& s) {
+                         return s.valid[v] < time.median ? 1 : s.valid[v] == time.median ? 0.5 : 0;
+                       }).standard_error;
   const double share = std::max(below, 0.5 / std::sqrt(static_cast<double>(times.size())));
   time.standard_error = (quantile(0.5 + share) - quantile(0.5 - share)) / 2;
   return time;
 }
 
-/// Σ_ij max(0, 1 - |t_i - t_j| / width) r_i r_j over pairs of one trajectory: ∫ (Σ of the r_i with t_i in (x - width, x])² dx / width.
-double overlapping_sum(const std::vector<double>& r, const std::vector<StartPlace>& starts, double width) {
+/// Σ_ij max(0, 1 - |t_i - t_j| / width) r_i r_j over pairs of one trajectory: ∫ (Σ of the r_i with
+/// t_i in (x - width, x])² dx / width.
+double overlapping_sum(const std::vector<double>& r, const std::vector<StartPlace>& starts,
+                       double width) {
   double total = 0;
   for (std::size_t begin = 0, end = 0; begin < r.size(); begin = end) {
     while (end < r.size() && starts[end].trajectory == starts[begin].trajectory) ++end;
@@ -428,9 +479,11 @@ void require_values(const Dataset& truth) {
     for (int i = 0; i < t.rows(); ++i)
       for (Eigen::Index k = 0; k < t.states.cols(); ++k)
         if (!std::isfinite(t.states(i, k)))
-          throw_data({truth.source,
-                      fmt::format("{} = {} at t = {:g}", truth.variables[static_cast<std::size_t>(k)], t.states(i, k), t.times[static_cast<std::size_t>(i)]),
-                      "numbers: forecasts are judged row by row", "Leave such rows out: --missing drop."});
+          throw_data(
+              {truth.source,
+               fmt::format("{} = {} at t = {:g}", truth.variables[static_cast<std::size_t>(k)],
+                           t.states(i, k), t.times[static_cast<std::size_t>(i)]),
+               "numbers: forecasts are judged row by row", "Leave such rows out: --missing drop."});
 }
 
 }  // namespace
@@ -444,13 +497,17 @@ Mean mean_of(const std::vector<double>& values) {
   return m;
 }
 
-Mean mean_of(const std::vector<double>& values, const std::vector<StartPlace>& starts, double horizon) {
+Mean mean_of(const std::vector<double>& values, const std::vector<StartPlace>& starts,
+             double horizon) {
   Mean m = mean_of(values);
   const auto N = static_cast<double>(values.size());
   std::vector<double> r = values;
   for (double& v : r) v -= m.value;
-  const double left = N * N - overlapping_sum(std::vector<double>(values.size(), 1.0), starts, 2 * horizon);
-  if (left > 1e-9 * N * N) m.standard_error = std::max(m.standard_error, std::sqrt(overlapping_sum(r, starts, 2 * horizon) / left));
+  const double left =
+      N * N - overlapping_sum(std::vector<double>(values.size(), 1.0), starts, 2 * horizon);
+  if (left > 1e-9 * N * N)
+    m.standard_error =
+        std::max(m.standard_error, std::sqrt(overlapping_sum(r, starts, 2 * horizon) / left));
   return m;
 }
 
@@ -459,7 +516,8 @@ double effective_number(const std::vector<StartPlace>& starts, double horizon) {
   return N * N / overlapping_sum(std::vector<double>(starts.size(), 1.0), starts, horizon);
 }
 
-double uniformity_of(const std::vector<int>& bin_of_start, int bins, const std::vector<StartPlace>& starts, double horizon) {
+double uniformity_of(const std::vector<int>& bin_of_start, int bins,
+                     const std::vector<StartPlace>& starts, double horizon) {
   const double expected = static_cast<double>(bin_of_start.size()) / bins;
   double chi = 0, variance = 0, independent = 0;
   for (int b = 0; b < bins; ++b) {
@@ -473,7 +531,9 @@ double uniformity_of(const std::vector<int>& bin_of_start, int bins, const std::
   return chi_square_tail(independent > 0 ? chi * independent / variance : chi, bins - 1);
 }
 
-double energy_score(const Matrix& draws, const Vector& truth) { return mean_distance(draws, truth) - half_spread(draws); }
+double energy_score(const Matrix& draws, const Vector& truth) {
+  return mean_distance(draws, truth) - half_spread(draws);
+}
 
 bool looks_noisy(const Dataset& data, const Vector& noise) {
   const Inspection rows = inspect(source_of(data));
@@ -483,30 +543,36 @@ bool looks_noisy(const Dataset& data, const Vector& noise) {
   return false;
 }
 
-Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOptions& given, const Observer& observer) {
+Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOptions& given,
+                    const Observer& observer) {
   EvaluateOptions o = given;
   if (o.horizon == 0)
     for (const Trajectory& t : truth.trajectories)
-      o.horizon = std::max(o.horizon, std::min((t.times.back() - t.times.front()) / 4, truth.certified_until.value_or(t.times.back())));
-  // A forecast starts in a row, whatever led there: what counts is how long rows follow each other as a solution does, which for a run from
-  // t = 0 is until it is certified.
+      o.horizon = std::max(o.horizon, std::min((t.times.back() - t.times.front()) / 4,
+                                               truth.certified_until.value_or(t.times.back())));
+  // A forecast starts in a row, whatever led there: what counts is how long rows follow each other
+  // as a solution does, which for a run from t = 0 is until it is certified.
   if (truth.certified_until && o.horizon > *truth.certified_until)
-    throw_data({truth.source, fmt::format("a solution that is certified over {:g} time units and a horizon of {:g}", *truth.certified_until, o.horizon),
-                "a horizon of no more", "Give a smaller --horizon: beyond it rows depend on round-off."});
+    throw_data(
+        {truth.source,
+         fmt::format("a solution that is certified over {:g} time units and a horizon of {:g}",
+                     *truth.certified_until, o.horizon),
+         "a horizon of no more", "Give a smaller --horizon: beyond it rows depend on round-off."});
   if (truth.variables != model.variables)
     throw_data({truth.source, fmt::format("{} variables", truth.variables.size()),
                 "the variables of the model, in their order", "Choose them with --variables."});
   if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1 || o.bins < 2)
-    throw_usage({"evaluate", fmt::format("{} starts, horizon {}, {} bins", o.starts, o.horizon, o.bins),
-                 "at least 2 starts and bins and a horizon > 0",
-                 "For example --starts 100 --horizon 10."});
+    throw_usage(
+        {"evaluate", fmt::format("{} starts, horizon {}, {} bins", o.starts, o.horizon, o.bins),
+         "at least 2 starts and bins and a horizon > 0", "For example --starts 100 --horizon 10."});
   require_values(truth);
   Evaluation result;
   result.variables = model.variables;
   result.level = o.forecast.level;
   result.observations = o.observations;
   result.horizon = o.horizon;
-  result.noisy_truth = !o.observations && model.kind == ModelKind::flow && looks_noisy(truth, model.noise);
+  result.noisy_truth =
+      !o.observations && model.kind == ModelKind::flow && looks_noisy(truth, model.noise);
   const Leads scored = choose_leads(truth, o);
   const std::vector<Start> starts = choose_starts(truth, o, scored, result.candidates, result.gaps);
   const Eigen::Index n = model.dimension();
@@ -526,9 +592,11 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   result.ranks.assign(static_cast<std::size_t>(o.bins), 0);
   for (std::size_t k = 0; k < all.size(); ++k) {
     const OneStart& s = all[k];
-    result.energies.push_back((s.good ? s.model.energy : s.persistence.energy) / s.persistence.leads);
+    result.energies.push_back((s.good ? s.model.energy : s.persistence.energy) /
+                              s.persistence.leads);
     result.places.push_back(starts[k].place);
-    for (std::size_t j = 0; j < leads; ++j) result.blown_up_by_lead[j] += s.blown_up[j] / static_cast<double>(all.size());
+    for (std::size_t j = 0; j < leads; ++j)
+      result.blown_up_by_lead[j] += s.blown_up[j] / static_cast<double>(all.size());
     if (!s.good) {
       ++result.discarded;
       continue;
@@ -540,15 +608,18 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   }
   result.blown_up = result.blown_up_by_lead.back();
   if (result.starts < 2)
-    throw_data({"evaluate", fmt::format("{} of {} forecasts with enough trajectories", result.starts, starts.size()),
-                "at least two", "The model blows up: shorten --horizon, or fit again."});
+    throw_data(
+        {"evaluate",
+         fmt::format("{} of {} forecasts with enough trajectories", result.starts, starts.size()),
+         "at least two", "The model blows up: shorten --horizon, or fit again."});
   result.effective = effective_number(average.places, o.horizon);
   result.model = row_of("model", average, &OneStart::model);
   result.climatology = row_of("climatology", average, &OneStart::climatology);
   result.persistence = row_of("persistence", average, &OneStart::persistence);
   result.crps = result.crps_se = Vector::Constant(n, std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < judge.climate.moving.size(); ++i) {
-    const Mean m = average([&](const OneStart& s) { return s.crps.col(static_cast<Eigen::Index>(i)).mean(); });
+    const Mean m =
+        average([&](const OneStart& s) { return s.crps.col(static_cast<Eigen::Index>(i)).mean(); });
     result.crps[judge.climate.moving[i]] = m.value;
     result.crps_se[judge.climate.moving[i]] = m.standard_error;
   }
@@ -564,7 +635,8 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
       error_square += s.error.row(row).mean() / result.starts;
       scores.row(at++) = s.scores.row(row);
     }
-    result.coverage.push_back(average([&](const OneStart& s) { return s.covered.row(row).mean(); }));
+    result.coverage.push_back(
+        average([&](const OneStart& s) { return s.covered.row(row).mean(); }));
     result.spread.push_back(std::sqrt(spread_square));
     result.error.push_back(std::sqrt(error_square));
   }
@@ -576,9 +648,11 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
     finite = finite && std::isfinite(row->spread_error) && std::isfinite(row->spread_error_se);
   }
   for (std::size_t j = 0; j < leads; ++j)
-    finite = finite && std::isfinite(result.spread[j]) && std::isfinite(result.error[j]) && result.scores[j].allFinite();
-  require_finite(finite, "evaluate", "a score or a spread that overflows",
-                 "Shorten --horizon, or fit again with columns in units in which their values are near 1.");
+    finite = finite && std::isfinite(result.spread[j]) && std::isfinite(result.error[j]) &&
+             result.scores[j].allFinite();
+  require_finite(
+      finite, "evaluate", "a score or a spread that overflows",
+      "Shorten --horizon, or fit again with columns in units in which their values are near 1.");
   return result;
 }
 
@@ -587,7 +661,8 @@ namespace {
 /// The ⌈(N+1) level⌉-th smallest of N scores, for each lead and variable.
 Matrix conformal_factors(const std::vector<Matrix>& scores, double level) {
   const Eigen::Index N = scores[0].rows(), n = scores[0].cols();
-  const auto rank = static_cast<Eigen::Index>(std::ceil((static_cast<double>(N) + 1) * level * (1 - 1e-12)));
+  const auto rank =
+      static_cast<Eigen::Index>(std::ceil((static_cast<double>(N) + 1) * level * (1 - 1e-12)));
   Matrix factors(static_cast<Eigen::Index>(scores.size()), n);
   std::vector<double> column(static_cast<std::size_t>(N));
   for (std::size_t j = 0; j < scores.size(); ++j)
@@ -600,7 +675,9 @@ Matrix conformal_factors(const std::vector<Matrix>& scores, double level) {
 }
 
 /// Whether so many starts have an order statistic for the level.
-bool enough(double starts, double level) { return std::ceil((starts + 1) * level * (1 - 1e-12)) <= starts; }
+bool enough(double starts, double level) {
+  return std::ceil((starts + 1) * level * (1 - 1e-12)) <= starts;
+}
 
 }  // namespace
 
@@ -612,7 +689,8 @@ std::vector<double> judged_coverage(const Evaluation& e) {
     first.push_back(scores.topRows(middle));
     second.push_back(scores.bottomRows(scores.rows() - middle));
   }
-  const Matrix by_first = conformal_factors(first, e.level), by_second = conformal_factors(second, e.level);
+  const Matrix by_first = conformal_factors(first, e.level),
+               by_second = conformal_factors(second, e.level);
   std::vector<double> coverage;
   for (std::size_t j = 0; j < e.scores.size(); ++j) {
     const auto lead = static_cast<Eigen::Index>(j);
@@ -628,7 +706,8 @@ std::vector<double> judged_coverage(const Evaluation& e) {
 CalibrationPart conformal(const Evaluation& e) {
   if (!enough(e.starts, e.level))
     throw_data({"calibration", fmt::format("{} starts", e.starts),
-                fmt::format("at least {:.0f} for a level of {}", std::ceil(e.level / (1 - e.level) * (1 - 1e-12)), e.level),
+                fmt::format("at least {:.0f} for a level of {}",
+                            std::ceil(e.level / (1 - e.level) * (1 - 1e-12)), e.level),
                 "Give more --starts, a longer truth or a lower --level."});
   CalibrationPart part;
   part.level = e.level;
@@ -641,20 +720,30 @@ CalibrationPart conformal(const Evaluation& e) {
   return part;
 }
 
-Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options, const Observer& observer, Evaluation* judged) {
+Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options,
+                   const Observer& observer, Evaluation* judged) {
   const Split split = split_last(data, holdout);
   double longest = 0;
-  for (const Trajectory& t : split.test.trajectories) longest = std::max(longest, t.times.back() - t.times.front());
+  for (const Trajectory& t : split.test.trajectories)
+    longest = std::max(longest, t.times.back() - t.times.front());
   EvaluateOptions e;
   e.starts = 200;
   e.horizon = longest / 4;
   e.leads = 20;
   long starts = 0;
   for (const Trajectory& t : split.test.trajectories)
-    starts += std::count_if(t.times.begin(), t.times.end(), [&](double time) { return time + e.horizon <= t.times.back(); });
-  if (!(longest > 0) || !enough(static_cast<double>(std::min<long>(starts, e.starts)), e.forecast.level))
-    throw_data({data.source, fmt::format("{} held-out rows, {} of them with a quarter of the longest part after them", split.test.rows(), starts),
-                fmt::format("at least {:.0f} such rows to calibrate {:g} % bands on", std::ceil(e.forecast.level / (1 - e.forecast.level) * (1 - 1e-12)), 100 * e.forecast.level), "Hold out more (--holdout), or give longer trajectories."});
+    starts += std::count_if(t.times.begin(), t.times.end(),
+                            [&](double time) { return time + e.horizon <= t.times.back(); });
+  if (!(longest > 0) ||
+      !enough(static_cast<double>(std::min<long>(starts, e.starts)), e.forecast.level))
+    throw_data(
+        {data.source,
+         fmt::format("{} held-out rows, {} of them with a quarter of the longest part after them",
+                     split.test.rows(), starts),
+         fmt::format("at least {:.0f} such rows to calibrate {:g} % bands on",
+                     std::ceil(e.forecast.level / (1 - e.forecast.level) * (1 - 1e-12)),
+                     100 * e.forecast.level),
+         "Hold out more (--holdout), or give longer trajectories."});
   Fit result = fit(split.train, options, observer);
   if (!result.summary.usable) return result;
   e.forecast.blow_up = BlowUp::until;

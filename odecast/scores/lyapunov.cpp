@@ -44,13 +44,15 @@ Matrix difference_jacobian(const VectorField& field, const Vector& u) {
   return J;
 }
 
-/// Standard error of the mean of steps x_1 … x_N that depend on their neighbours. Sums over K batches have variance γ₀ and
-/// covariance γ₁ with the next: K γ₀ + 2 (K - 1) γ₁ is the variance of the whole sum (3/K of γ₀ + 2 γ₁ is lost by taking the mean
-/// from the same batches). Growth that is made up for after the end of a batch, as by the turn of a displacement along a
-/// cycle, has γ₁ < 0; without it the error would be up to four times too large (Logistic, SprottI). In a periodic orbit nothing
-/// else is left, and batches may meet the cycle in step: what the ends themselves may be off by is therefore added, twice the mean
-/// square of a batch's running sum about the straight line between its ends. And where the halves differ by more than twice
-/// what that allows, the mean has not settled (neighbours in a field without chaos drift apart in proportion to time: growth
+/// Standard error of the mean of steps x_1 … x_N that depend on their neighbours. Sums over K
+/// batches have variance γ₀ and covariance γ₁ with the next: K γ₀ + 2 (K - 1) γ₁ is the variance of
+/// the whole sum (3/K of γ₀ + 2 γ₁ is lost by taking the mean from the same batches). Growth that
+/// is made up for after the end of a batch, as by the turn of a displacement along a cycle, has γ₁
+/// < 0; without it the error would be up to four times too large (Logistic, SprottI). In a periodic
+/// orbit nothing else is left, and batches may meet the cycle in step: what the ends themselves may
+/// be off by is therefore added, twice the mean square of a batch's running sum about the straight
+/// line between its ends. And where the halves differ by more than twice what that allows, the mean
+/// has not settled (neighbours in a field without chaos drift apart in proportion to time: growth
 /// falls as 1/t) and their difference is part of the error.
 double error_of_mean(const Vector& steps) {
   constexpr double K = kBatches;
@@ -58,7 +60,8 @@ double error_of_mean(const Vector& steps) {
   Vector sums = Vector::Zero(kBatches);
   double ends = 0;
   for (long b = 0; b < kBatches; ++b) {
-    const long begin = steps.size() * b / kBatches, size = steps.size() * (b + 1) / kBatches - begin;
+    const long begin = steps.size() * b / kBatches,
+               size = steps.size() * (b + 1) / kBatches - begin;
     const auto batch = steps.segment(begin, size);
     sums[b] = (batch.array() - mean).sum();
     double running = 0;
@@ -67,7 +70,8 @@ double error_of_mean(const Vector& steps) {
       ends += 2 * running * running / static_cast<double>(steps.size());
     }
   }
-  const double variance = sums.squaredNorm() / K, next = sums.head(kBatches - 1).dot(sums.tail(kBatches - 1)) / K;
+  const double variance = sums.squaredNorm() / K,
+               next = sums.head(kBatches - 1).dot(sums.tail(kBatches - 1)) / K;
   double all = std::max(0.0, K * variance + 2 * (K - 1) * next) / (1 - 3 / K) + ends;
   const double drift = sums.head(kBatches / 2).sum() - sums.tail(kBatches / 2).sum();
   if (drift * drift > 4 * all) all += drift * drift;
@@ -77,16 +81,18 @@ double error_of_mean(const Vector& steps) {
 }  // namespace
 
 Matrix jacobian(const VectorField& field, const Vector& u) {
-  return field.polynomial() ? polynomial_jacobian(*field.polynomial(), u) : difference_jacobian(field, u);
+  return field.polynomial() ? polynomial_jacobian(*field.polynomial(), u)
+                            : difference_jacobian(field, u);
 }
 
-LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start, const LyapunovOptions& given,
-                                   const Observer& observer) {
+LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start,
+                                   const LyapunovOptions& given, const Observer& observer) {
   LyapunovOptions o = given;
   if (o.map) o.interval = 1;
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
-      throw_usage({std::string("option --") + name, format_number(value), expected, "Give a value in that range."});
+      throw_usage({std::string("option --") + name, format_number(value), expected,
+                   "Give a value in that range."});
   };
   require(o.interval > 0, "interval", o.interval, "a number > 0");
   require(o.transient >= 0, "transient", o.transient, "a number >= 0");
@@ -105,18 +111,21 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   LyapunovSpectrum result;
   result.exponents = result.standard_error = Vector::Zero(n);
   Vector u = start;
-  // State, displacements column by column, and the integral of div f, as one system. Displacements grow and
-  // shrink; the tolerance is relative to their own size, and the bound is checked on the state.
-  const VectorField extended(static_cast<int>(n + n * n + 1), [&](double t, const double* x, double* dxdt) {
-    field(t, x, dxdt);
-    const Matrix J = jacobian(field, Eigen::Map<const Vector>(x, n));
-    using Columns = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
-    Eigen::Map<Columns>(dxdt + n, n, n).noalias() = J * Eigen::Map<const Columns>(x + n, n, n);
-    dxdt[n + n * n] = J.trace();
-  });
+  // State, displacements column by column, and the integral of div f, as one system. Displacements
+  // grow and shrink; the tolerance is relative to their own size, and the bound is checked on the
+  // state.
+  const VectorField extended(
+      static_cast<int>(n + n * n + 1), [&](double t, const double* x, double* dxdt) {
+        field(t, x, dxdt);
+        const Matrix J = jacobian(field, Eigen::Map<const Vector>(x, n));
+        using Columns = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
+        Eigen::Map<Columns>(dxdt + n, n, n).noalias() = J * Eigen::Map<const Columns>(x + n, n, n);
+        dxdt[n + n * n] = J.trace();
+      });
   solver.bound = 1e300;
   Matrix V = Matrix::Identity(n, n);
-  // Displacements turn along during the transient: what they lean towards at first would count as 1/until.
+  // Displacements turn along during the transient: what they lean towards at first would count as
+  // 1/until.
   const auto count = [&](double time, const char* option) {
     return checked_size(time / o.interval, kMostIntervals, std::string(option) + " over --interval",
                         "Each is an integration: give a shorter time or a longer --interval.");
@@ -126,7 +135,8 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   const std::vector<double> end = {o.interval};
   for (long k = -before; k < intervals; ++k) {
     if (k % 64 == 0)
-      observer("following", static_cast<double>(k + before) / static_cast<double>(intervals + before));
+      observer("following",
+               static_cast<double>(k + before) / static_cast<double>(intervals + before));
     if (k == 0) result.divergence = 0;
     if (o.map) {
       const Matrix J = jacobian(field, u);
@@ -169,14 +179,17 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
     result.exponents[j] = growth.col(j).sum() / result.time;
     result.standard_error[j] = error_of_mean(growth.col(j)) / o.interval;
   }
-  // A displacement that vanishes (a singular Jacobian of a map) or overflows between two factorisations has no logarithm.
-  if (!result.exponents.allFinite() || !result.standard_error.allFinite() || !std::isfinite(result.divergence)) {
+  // A displacement that vanishes (a singular Jacobian of a map) or overflows between two
+  // factorisations has no logarithm.
+  if (!result.exponents.allFinite() || !result.standard_error.allFinite() ||
+      !std::isfinite(result.divergence)) {
     result.status = SolveStatus::step_too_small;
     return result;
   }
   std::vector<Eigen::Index> order(static_cast<std::size_t>(n));
   for (Eigen::Index j = 0; j < n; ++j) order[static_cast<std::size_t>(j)] = j;
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return result.exponents[a] > result.exponents[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return result.exponents[a] > result.exponents[b]; });
   const Vector exponents = result.exponents, errors = result.standard_error;
   for (Eigen::Index j = 0; j < n; ++j) {
     result.exponents[j] = exponents[order[static_cast<std::size_t>(j)]];
@@ -186,14 +199,22 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
 }
 
 std::optional<double> largest_exponent(const Model& model) {
-  if (model.kind == ModelKind::map || model.inputs.size() > 0 || model.dimension() > 10) return std::nullopt;
+  if (model.kind == ModelKind::map || model.inputs.size() > 0 || model.dimension() > 10)
+    return std::nullopt;
   const auto posterior = make_posterior(model);
   const VectorField field = posterior->mean_field();
   if (!field.polynomial()) return std::nullopt;
   const Vector start = model.scaling.to_model(model.last_state);
   const double unit = model.scaling.time, quick = time_scale(field, start, model.step / unit);
-  const LyapunovSpectrum s = lyapunov_spectrum(field, start, {.until = 1600 * quick, .transient = 200 * quick, .interval = 2 * quick, .rtol = 1e-6, .atol = 1e-8, .max_steps = 2000});
-  if (s.status != SolveStatus::finished || !(s.exponents[0] > 3 * s.standard_error[0])) return std::nullopt;
+  const LyapunovSpectrum s = lyapunov_spectrum(field, start,
+                                               {.until = 1600 * quick,
+                                                .transient = 200 * quick,
+                                                .interval = 2 * quick,
+                                                .rtol = 1e-6,
+                                                .atol = 1e-8,
+                                                .max_steps = 2000});
+  if (s.status != SolveStatus::finished || !(s.exponents[0] > 3 * s.standard_error[0]))
+    return std::nullopt;
   return s.exponents[0] / unit;
 }
 
@@ -221,7 +242,8 @@ SpectraOfDraws spectra_of_draws(const std::vector<LyapunovSpectrum>& spectra) {
     all.mean += s->exponents / kept;
     squares += s->standard_error.cwiseAbs2() / kept;
   }
-  for (const auto* s : bounded) variance += (s->exponents - all.mean).cwiseAbs2() / std::max(1.0, kept - 1);
+  for (const auto* s : bounded)
+    variance += (s->exponents - all.mean).cwiseAbs2() / std::max(1.0, kept - 1);
   all.sd = variance.cwiseSqrt();
   all.standard_error = squares.cwiseSqrt();
   all.posterior_sd = (variance - squares).cwiseMax(0).cwiseSqrt();

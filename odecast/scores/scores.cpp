@@ -34,8 +34,8 @@ std::string_view band_name(ScoredBand band) {
 
 Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions& options) {
   if (!(options.threshold > 0))
-    throw_usage({"--threshold", fmt::format("{}", options.threshold), "a number > 0",
-                 "0.4 is usual."});
+    throw_usage(
+        {"--threshold", fmt::format("{}", options.threshold), "a number > 0", "0.4 is usual."});
   if (options.lyapunov && !(*options.lyapunov > 0))
     throw_usage({"--lyapunov", fmt::format("{}", *options.lyapunov), "a number > 0",
                  "Lyapunov times exist for chaotic systems only."});
@@ -52,20 +52,23 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   s.vpt_threshold = options.threshold;
   const bool have_sd = forecast.lower.size() > 0, have_q = forecast.q_lower.size() > 0;
   const bool observed = options.band == ScoredBand::observed;
-  s.band = observed                                                ? ScoredBand::observed
+  s.band = observed                                               ? ScoredBand::observed
            : (options.band == ScoredBand::sd ? have_sd : !have_q) ? ScoredBand::sd
-                                                                   : ScoredBand::quantiles;
+                                                                  : ScoredBand::quantiles;
   const bool observed_q = forecast.observed_lower.size() == 0;
-  const Matrix& lower = observed ? (observed_q ? forecast.observed_q_lower : forecast.observed_lower)
+  const Matrix& lower = observed
+                            ? (observed_q ? forecast.observed_q_lower : forecast.observed_lower)
                         : s.band == ScoredBand::sd ? forecast.lower
                                                    : forecast.q_lower;
-  const Matrix& upper = observed ? (observed_q ? forecast.observed_q_upper : forecast.observed_upper)
+  const Matrix& upper = observed
+                            ? (observed_q ? forecast.observed_q_upper : forecast.observed_upper)
                         : s.band == ScoredBand::sd ? forecast.upper
                                                    : forecast.q_upper;
   if (lower.size() == 0)
-    throw_data({"forecast", observed ? "no band for observations" : "no band",
-                observed ? "columns such as x_observed_lower" : "columns such as x_lower and x_upper",
-                observed ? "Forecast again with --observations." : "Forecast again with --bands both."});
+    throw_data(
+        {"forecast", observed ? "no band for observations" : "no band",
+         observed ? "columns such as x_observed_lower" : "columns such as x_lower and x_upper",
+         observed ? "Forecast again with --observations." : "Forecast again with --bands both."});
 
   const Vector& sd = compared.truth_sd;
   Vector covered = Vector::Zero(n), width = covered, crps = covered, squares = covered;

@@ -19,10 +19,11 @@ enum class ScoredBand { sd, quantiles, observed };
 std::string_view band_name(ScoredBand band);
 
 struct ScoreOptions {
-  ScoredBand band = ScoredBand::sd;  ///< sd and quantiles fall back to each other where the file has only one
-  double threshold = 0.4;            ///< of the valid prediction time
+  ScoredBand band =
+      ScoredBand::sd;      ///< sd and quantiles fall back to each other where the file has only one
+  double threshold = 0.4;  ///< of the valid prediction time
   std::optional<double> lyapunov = {};  ///< largest exponent, to give times in Lyapunov times
-  std::string trajectory = {};       ///< id of the truth's trajectory; empty: the last
+  std::string trajectory = {};          ///< id of the truth's trajectory; empty: the last
 };
 
 /// A forecast against the truth, at the times both have after the forecast's start.

@@ -23,7 +23,7 @@ struct LaneJob {
   long max_steps;
   double* states;  ///< member × variable × lane_stride(outputs)
   TrajectoryEnd* ends;
-  double* work;  ///< lane_work_size() doubles, aligned to 64 bytes
+  double* work;     ///< lane_work_size() doubles, aligned to 64 bytes
   void (*pulse)();  ///< called every few hundred steps; may throw
 };
 

@@ -30,8 +30,8 @@ struct FixedBasis {
   }
 };
 
-/// The members of a LaneJob as a Problem of integrate(). N and P are the number of variables and the
-/// degree where they are known to the compiler, 0 otherwise.
+/// The members of a LaneJob as a Problem of integrate(). N and P are the number of variables and
+/// the degree where they are known to the compiler, 0 otherwise.
 template <int N, int P>
 struct LaneProblem {
   const LaneJob& job;
@@ -133,15 +133,16 @@ void run_members(const LaneJob& job) {
   for (int c = 0; c < n * job.monomials; ++c) coefficients[c] = 0.0;
   phi[0] = 1.0;
   LaneProblem<N, P> problem{job, coefficients, phi, reinterpret_cast<double*>(tail)};
-  integrate<N>(problem, n,
-               StepLimits{job.rtol, job.atol, job.first_step, job.max_step, job.bound,
-                          job.max_steps},
-               work);
+  integrate<N>(
+      problem, n,
+      StepLimits{job.rtol, job.atol, job.first_step, job.max_step, job.bound, job.max_steps}, work);
 }
 
 void run_lanes(const LaneJob& job) {
-  if (job.variables == 3 && job.monomials == FixedBasis<3, 2>::count()) return run_members<3, 2>(job);
-  if (job.variables == 2 && job.monomials == FixedBasis<2, 2>::count()) return run_members<2, 2>(job);
+  if (job.variables == 3 && job.monomials == FixedBasis<3, 2>::count())
+    return run_members<3, 2>(job);
+  if (job.variables == 2 && job.monomials == FixedBasis<2, 2>::count())
+    return run_members<2, 2>(job);
   run_members<0, 0>(job);
 }
 

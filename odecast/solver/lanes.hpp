@@ -12,9 +12,9 @@ namespace odecast {
 struct LaneProblems {
   const MonomialBasis* basis = nullptr;
   double t0 = 0;
-  std::span<const double> times;      ///< increasing, the first after t0
-  std::vector<double> coefficients;   ///< member × variable × monomial
-  std::vector<double> starts;         ///< member × variable
+  std::span<const double> times;     ///< increasing, the first after t0
+  std::vector<double> coefficients;  ///< member × variable × monomial
+  std::vector<double> starts;        ///< member × variable
 };
 
 /// Integrates all of them with rk45, eight at a time: each lane has its own time and step, and a

@@ -54,7 +54,8 @@ struct OneTrajectory {
     if (record) solution.step_times.push_back(t_new);
     const auto n = u0.size();
     int& k = solution.outputs;
-    for (; static_cast<std::size_t>(k) < times.size() && times[static_cast<std::size_t>(k)] <= t_new;
+    for (;
+         static_cast<std::size_t>(k) < times.size() && times[static_cast<std::size_t>(k)] <= t_new;
          ++k) {
       const double x = (times[static_cast<std::size_t>(k)] - t) * (1 / h);
       for (Eigen::Index i = 0; i < n; ++i)
@@ -179,8 +180,13 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
   if (static_cast<std::size_t>(solution.outputs) == times.size()) return solution;
 
   const bool adaptive = options.method == Method::rk45;
-  OneTrajectory problem{field, times, u0, t0, options.land_on_outputs || !adaptive,
-                        options.record_steps, solution,
+  OneTrajectory problem{field,
+                        times,
+                        u0,
+                        t0,
+                        options.land_on_outputs || !adaptive,
+                        options.record_steps,
+                        solution,
                         std::vector<double>(static_cast<std::size_t>(3 * n))};
   std::vector<double> work(static_cast<std::size_t>(workspace_size(n)));
   if (options.method == Method::rk4) {
@@ -199,14 +205,16 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
   return solution;
 }
 
-double agreed_until(const Solution& one, const Solution& other, double t0, std::span<const double> times) {
+double agreed_until(const Solution& one, const Solution& other, double t0,
+                    std::span<const double> times) {
   const int rows = std::min(one.outputs, other.outputs);
   if (rows == 0) return t0;
   const Matrix& a = one.states;
   const Vector mean = a.topRows(rows).colwise().mean();
-  const Vector sd = ((a.topRows(rows).rowwise() - mean.transpose()).array().square().colwise().mean())
-                        .sqrt()
-                        .matrix();
+  const Vector sd =
+      ((a.topRows(rows).rowwise() - mean.transpose()).array().square().colwise().mean())
+          .sqrt()
+          .matrix();
   double until = t0;
   for (int i = 0; i < rows; ++i) {
     for (Eigen::Index j = 0; j < a.cols(); ++j)

@@ -194,8 +194,8 @@ void integrate(Problem& problem, int variables, const StepLimits& o, Real* work)
         gather(l, y, u_lane);
         gather(l, K, f0);
         gather(l, stage, f1);
-        set_lane(h_abs, l, first_step(n, u_lane, f0, f1, lane(h0, l), lane(d1, l),
-                                      problem.interval(l), o));
+        set_lane(h_abs, l,
+                 first_step(n, u_lane, f0, f1, lane(h0, l), lane(d1, l), problem.interval(l), o));
       }
     }
   };
@@ -251,8 +251,8 @@ void integrate(Problem& problem, int variables, const StepLimits& o, Real* work)
     // A NaN is not below the upper clamp and shrinks the step by 0.2.
     const Real inside = select(square < Real(9e8), larger(square, Real(1e-12)), Real(9e8));
     const Real power = inverse_fifth_root(square_root(inside));
-    const Real grow = select(square == Real(0.0), Real(10.0),
-                             smaller(Real(10.0), Real(0.9) * power));
+    const Real grow =
+        select(square == Real(0.0), Real(10.0), smaller(Real(10.0), Real(0.9) * power));
     const Real calm = select(rejected == Real(0.0), grow, smaller(Real(1.0), grow));
     const Real shrink = larger(Real(0.9) * power, Real(0.2));
     const Real h_next = h_abs * select(accept, calm, shrink);

@@ -10,9 +10,9 @@ constexpr int kMaxStages = 7;
 ///   dense output    y(t + x h) = y + h Σ_s K_s (p_s0 x + p_s1 x² + p_s2 x³ + p_s3 x⁴).
 /// A method without an embedded one (adaptive = false) has no e and no p.
 struct Tableau {
-  int stages;      ///< of the step itself; a FSAL method has one more, f(t+h, y_new)
-  int order;       ///< of y_new
-  bool adaptive;   ///< has e and p, and is first-same-as-last: K_{stages} = f(t+h, y_new)
+  int stages;     ///< of the step itself; a FSAL method has one more, f(t+h, y_new)
+  int order;      ///< of y_new
+  bool adaptive;  ///< has e and p, and is first-same-as-last: K_{stages} = f(t+h, y_new)
   double c[kMaxStages];
   double a[kMaxStages][kMaxStages];
   double b[kMaxStages];

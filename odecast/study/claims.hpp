@@ -30,11 +30,11 @@ struct ReadingResult {
   Verdict verdict = Verdict::undecided;
 };
 
-/// A claim of the paper: what it says in our words, the statistic that decides it, and the rule. A verdict
-/// needs two standard errors.
+/// A claim of the paper: what it says in our words, the statistic that decides it, and the rule. A
+/// verdict needs two standard errors.
 struct Claim {
   std::string id, claim, statistic, rule, unit;
-  std::optional<double> yardstick;  ///< the statistic of the constant band, where it has one
+  std::optional<double> yardstick;        ///< the statistic of the constant band, where it has one
   std::array<ReadingResult, 3> readings;  ///< in the order of kReadings
 
   /// holds, does not hold, depends on the reading, not decided

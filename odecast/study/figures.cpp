@@ -14,7 +14,8 @@ std::vector<double> column(const Matrix& m, Eigen::Index i) {
   return values;
 }
 
-/// An orthographic view of a run in space, coloured along time, with the three axes from the origin.
+/// An orthographic view of a run in space, coloured along time, with the three axes from the
+/// origin.
 Panel view_in_space(const Trajectory& run) {
   constexpr double turn = 0.7, tilt = 0.42;  // about z, then towards the reader
   const auto project = [](double x, double y, double z) {
@@ -25,9 +26,13 @@ Panel view_in_space(const Trajectory& run) {
   Panel panel{.x_label = "0.76 x − 0.64 y", .y_label = "0.91 z + 0.41 (0.64 x + 0.76 y)"};
   const double reach = run.states.cwiseAbs().maxCoeff();
   for (int axis = 0; axis < 3; ++axis) {
-    const auto [x, y] = project(axis == 0 ? reach : 0, axis == 1 ? reach : 0, axis == 2 ? reach : 0);
-    panel.lines.push_back({.label = axis == 0 ? "axes of x, y, z from the origin" : "", .x = {0, x}, .y = {0, y},
-                           .ink = Ink::muted, .width = 1});
+    const auto [x, y] =
+        project(axis == 0 ? reach : 0, axis == 1 ? reach : 0, axis == 2 ? reach : 0);
+    panel.lines.push_back({.label = axis == 0 ? "axes of x, y, z from the origin" : "",
+                           .x = {0, x},
+                           .y = {0, y},
+                           .ink = Ink::muted,
+                           .width = 1});
   }
   constexpr int parts = 60;
   const int rows = run.rows();
@@ -46,20 +51,25 @@ Panel view_in_space(const Trajectory& run) {
 std::vector<Panel> time_series(const Trajectory& run, const std::vector<std::string>& names) {
   std::vector<Panel> panels;
   for (std::size_t i = 0; i < names.size(); ++i)
-    panels.push_back({.x_label = i + 1 == names.size() ? "time t" : "", .y_label = names[i],
-                      .lines = {{.x = run.times, .y = column(run.states, static_cast<Eigen::Index>(i)),
-                                 .ink = Ink::truth, .width = 1.1}}});
+    panels.push_back({.x_label = i + 1 == names.size() ? "time t" : "",
+                      .y_label = names[i],
+                      .lines = {{.x = run.times,
+                                 .y = column(run.states, static_cast<Eigen::Index>(i)),
+                                 .ink = Ink::truth,
+                                 .width = 1.1}}});
   return panels;
 }
 
 /// The band of one cell over the truth, up to `until`.
-Panel band_panel(const Setting& s, const UnitResults& results, Reading reading, const StudyCell& cell,
-                 const std::string& length, double until, const std::string& title) {
+Panel band_panel(const Setting& s, const UnitResults& results, Reading reading,
+                 const StudyCell& cell, const std::string& length, double until,
+                 const std::string& title) {
   const auto& curves = results.at(cell_key(reading, cell, 0)).curves;
   const bool is_short = length == "short";
   Panel panel{.title = title, .x_label = "time t", .y_label = "x", .y_range = {{-6.0, 6.0}}};
-  const TestRun& run = reading == Reading::released ? (is_short ? s.released_short_run : s.released_long_run)
-                                                    : (is_short ? s.short_run : s.long_run);
+  const TestRun& run = reading == Reading::released
+                           ? (is_short ? s.released_short_run : s.released_long_run)
+                           : (is_short ? s.short_run : s.long_run);
   Line truth{.label = "truth", .ink = Ink::truth, .width = 1.2};
   for (std::size_t k = 0; k < run.times.size() && run.times[k] <= until; ++k) {
     truth.x.push_back(run.times[k]);
@@ -68,12 +78,14 @@ Panel band_panel(const Setting& s, const UnitResults& results, Reading reading, 
   const auto found = curves.find(length + "_times");
   if (found != curves.end()) {
     const auto size = static_cast<std::size_t>(
-        std::upper_bound(found->second.begin(), found->second.end(), until * (1 + 1e-12)) - found->second.begin());
+        std::upper_bound(found->second.begin(), found->second.end(), until * (1 + 1e-12)) -
+        found->second.begin());
     const auto head = [&](const char* name) {
       const auto& all = curves.at(length + name);
       return std::vector<double>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size));
     };
-    panel.bands.push_back({"95 % band (mean ± 1.96 sd)", head("_times"), head("_lower"), head("_upper")});
+    panel.bands.push_back(
+        {"95 % band (mean ± 1.96 sd)", head("_times"), head("_lower"), head("_upper")});
     panel.lines.push_back({.label = "forecast mean", .x = head("_times"), .y = head("_mean")});
   }
   panel.lines.push_back(std::move(truth));
@@ -88,13 +100,15 @@ std::vector<StudyFigure> study_figures(const Setting& s, const UnitResults& resu
                        const std::vector<Panel>& panels, FigureOptions options) {
     options.title = fmt::format("Figure {}: {}", number, caption);
     options.subtitle = fmt::format("reading: {}", reading_name(reading));
-    figures.push_back({number, fmt::format("figure{}-{}-{}", number, what, reading_name(reading)), reading,
-                       caption, panels, options});
+    figures.push_back({number, fmt::format("figure{}-{}-{}", number, what, reading_name(reading)),
+                       reading, caption, panels, options});
   };
   const auto h = [](int per_unit) { return fmt::format("h = 1/{}", per_unit); };
   for (const Reading r : kReadings) {
     const Trajectory example = example_run(s, r);
-    add(1, "attractor", r, "the Sprott B attractor, coloured from the start (dark) to the end (light)", {view_in_space(example)}, {.panel_height = 480});
+    add(1, "attractor", r,
+        "the Sprott B attractor, coloured from the start (dark) to the end (light)",
+        {view_in_space(example)}, {.panel_height = 480});
     add(2, "series", r, "the same run as time series", time_series(example, s.system.variables),
         {.panel_height = 130});
 
@@ -123,7 +137,8 @@ std::vector<StudyFigure> study_figures(const Setting& s, const UnitResults& resu
     std::vector<Panel> wide, zoom;
     double largest = 6;
     for (const double rate : {0.5, 0.25, 0.05}) {
-      Panel panel = band_panel(s, results, r, {500, rate}, "long", 100, fmt::format("r = {:g}", rate));
+      Panel panel =
+          band_panel(s, results, r, {500, rate}, "long", 100, fmt::format("r = {:g}", rate));
       if (wide.empty() && !panel.bands.empty())  // all three as wide as the first
         for (const double v : panel.bands[0].upper)
           if (std::isfinite(v)) largest = std::clamp(v, largest, 60.0);

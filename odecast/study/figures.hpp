@@ -6,8 +6,8 @@
 namespace odecast {
 
 struct StudyFigure {
-  int number = 0;       ///< of the paper's figure
-  std::string name;     ///< of the file, without ending
+  int number = 0;    ///< of the paper's figure
+  std::string name;  ///< of the file, without ending
   Reading reading = Reading::paper;
   std::string caption;
   std::vector<Panel> panels;

@@ -14,9 +14,9 @@ struct Reproduction {
 };
 
 /// The study of the paper's section 6, into a folder: claims.json, claims.csv, reproduction.md,
-/// figures/*.svg, report.html. Each unit of work is kept in units/ as soon as it is done; a study that
-/// was interrupted goes on there and ends with the same bytes. Throws Error (usage) when the folder holds a
-/// study with other settings.
+/// figures/*.svg, report.html. Each unit of work is kept in units/ as soon as it is done; a study
+/// that was interrupted goes on there and ends with the same bytes. Throws Error (usage) when the
+/// folder holds a study with other settings.
 Reproduction reproduce(const std::filesystem::path& folder, const StudyOptions& options,
                        const Origin& origin, const Observer& observer);
 

@@ -47,9 +47,15 @@ std::string reading_name(Reading reading) {
 
 Setting make_setting() {
   Setting s{.system = find_system("SprottB"),
-            .short_run = {}, .long_run = {}, .released_short_run = {}, .released_long_run = {},
-            .starts = {}, .attractor_mean = {}, .attractor_sd = {},
-            .yardstick_cover = {}, .yardstick_width = {}};
+            .short_run = {},
+            .long_run = {},
+            .released_short_run = {},
+            .released_long_run = {},
+            .starts = {},
+            .attractor_mean = {},
+            .attractor_sd = {},
+            .yardstick_cover = {},
+            .yardstick_width = {}};
   const Vector test = state(-1, -1, -1);
   s.short_run = certified_run(s.system, test, 10, 0.02);
   s.long_run = certified_run(s.system, test, 100, 0.1);
@@ -68,7 +74,8 @@ Setting make_setting() {
   s.yardstick_width = 2 * 1.96 * s.attractor_sd;
   s.yardstick_cover = Vector::Zero(3);
   for (int i = 0; i < 3; ++i)
-    s.yardstick_cover[i] = (centred.col(i).array().abs() <= 1.96 * s.attractor_sd[i]).cast<double>().mean();
+    s.yardstick_cover[i] =
+        (centred.col(i).array().abs() <= 1.96 * s.attractor_sd[i]).cast<double>().mean();
   for (int k = 1; k <= 100; ++k)
     s.starts.push_back(certified_run(s.system, orbit.row(k * 10'000 - 1).transpose(), 10, 0.05));
   return s;

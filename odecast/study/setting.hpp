@@ -1,7 +1,7 @@
 #pragma once
 
-// The paper's experiment (§6): the Sprott B system, what is learnt from, and what forecasts are judged
-// against.
+// The paper's experiment (§6): the Sprott B system, what is learnt from, and what forecasts are
+// judged against.
 
 #include <string>
 #include <vector>
@@ -35,8 +35,8 @@ struct StudyCell {
   int per_unit = 500;
   double r = 0.25;
 };
-inline constexpr StudyCell kCells[] = {{50, 0.25},  {100, 0.25}, {250, 0.25}, {500, 0.25},
-                                  {1000, 0.25}, {5000, 0.25}, {500, 0.05}, {500, 0.5}};
+inline constexpr StudyCell kCells[] = {{50, 0.25},   {100, 0.25},  {250, 0.25}, {500, 0.25},
+                                       {1000, 0.25}, {5000, 0.25}, {500, 0.05}, {500, 0.5}};
 
 /// A start and the true solution from there at regular times after it.
 struct TestRun {
@@ -53,7 +53,8 @@ struct Setting {
   TestRun released_short_run;  ///< as the released program makes them: RK45 at rtol 1e-3
   TestRun released_long_run;
   std::vector<TestRun> starts;  ///< 100 on the attractor, to t = 10
-  /// The attractor's mean and sd: the constant band mean ± 1.96 sd is what knows nothing but the range.
+  /// The attractor's mean and sd: the constant band mean ± 1.96 sd is what knows nothing but the
+  /// range.
   Vector attractor_mean, attractor_sd;
   Vector yardstick_cover, yardstick_width;  ///< of that band, per variable, over the attractor
 };
@@ -64,9 +65,9 @@ Dataset training_data(const Setting& setting, int per_unit);
 /// The same by RK45 at the given relative tolerance (atol 1e-6) instead of the certified solution.
 Dataset training_data_at(const Setting& setting, int per_unit, double rtol);
 
-/// The released program's rows: 10 N points on [0, 100] by RK45 at rtol 1e-3, both ends included; h is
-/// taken as 100/(10 N); the first N targets (u[i+1] - u[i])/h are paired with u[i-1], row 0 with the last
-/// state of the run; σ_γ = h.
+/// The released program's rows: 10 N points on [0, 100] by RK45 at rtol 1e-3, both ends included; h
+/// is taken as 100/(10 N); the first N targets (u[i+1] - u[i])/h are paired with u[i-1], row 0 with
+/// the last state of the run; σ_γ = h.
 DerivativeRows released_rows(const Setting& setting, int per_unit);
 
 /// The example run of figures 1 and 2; the released program starts elsewhere than the text says.

@@ -34,17 +34,22 @@ std::uint64_t fingerprint(const Dataset& data) {
   return hash;
 }
 
-/// A file name that no other words and block have: spaces are _, and what may not stand in a name is its code.
+/// A file name that no other words and block have: spaces are _, and what may not stand in a name
+/// is its code.
 std::string key_of(const std::string& words, int block) {
   std::string key = fmt::format("block{}_", block + 1);
   for (const char c : words)
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '+') key += c;
-    else if (c == ' ') key += '_';
-    else key += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '+')
+      key += c;
+    else if (c == ' ')
+      key += '_';
+    else
+      key += fmt::format("%{:02x}", static_cast<unsigned char>(c));
   return key;
 }
 
-/// The shortest time that a held-out block covers without a cut, and is to hold starts and their horizon.
+/// The shortest time that a held-out block covers without a cut, and is to hold starts and their
+/// horizon.
 double block_time(const Dataset& data, int blocks) {
   double shortest = 1e300;
   for (int b = 0; b < blocks; ++b) {
@@ -56,7 +61,8 @@ double block_time(const Dataset& data, int blocks) {
   return shortest;
 }
 
-/// Throws what fit() says of options out of range: it looks at them before it begins, and is stopped there.
+/// Throws what fit() says of options out of range: it looks at them before it begins, and is
+/// stopped there.
 void check(const Dataset& data, const FitOptions& options) {
   struct Begun {};
   try {
@@ -67,7 +73,8 @@ void check(const Dataset& data, const FitOptions& options) {
   }
 }
 
-Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOptions& options, const Observer& observer) {
+Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOptions& options,
+                const Observer& observer) {
   Values values;
   std::optional<Evaluation> e;
   try {
@@ -83,7 +90,8 @@ Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOp
     values.curves["trajectories"].push_back(at.trajectory);
     values.curves["times"].push_back(at.time);
   }
-  for (const double crps : e->crps) values.curves["crps"].push_back(std::isnan(crps) ? 0 : crps);  // of a constant
+  for (const double crps : e->crps)
+    values.curves["crps"].push_back(std::isnan(crps) ? 0 : crps);  // of a constant
   values.numbers["starts"] = e->starts;
   values.numbers["failed"] = e->discarded;
   values.numbers["coverage"] = e->model.coverage.value;
@@ -94,17 +102,22 @@ Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOp
 
 }  // namespace
 
-Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const std::filesystem::path& folder,
-            const TuneOptions& options, const Observer& observer, FolderClaim* claim) {
+Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates,
+            const std::filesystem::path& folder, const TuneOptions& options,
+            const Observer& observer, FolderClaim* claim) {
   Tuning result;
-  result.noise = options.noise ? *options.noise : inspect(source_of(data)).noise.head(data.dimension());
+  result.noise =
+      options.noise ? *options.noise : inspect(source_of(data)).noise.head(data.dimension());
   if (result.noise.size() == 1) result.noise = Vector::Constant(data.dimension(), result.noise[0]);
   for (double& s : result.noise) s = std::isfinite(s) ? s : 0;
   const double available = block_time(data, options.blocks);
   result.horizon = options.horizon.value_or(available / 4);
   if (!(result.horizon > 0) || result.horizon > available / 2)
-    throw_data({data.source, fmt::format("{} blocks of {:.4g} time units, horizon {:.4g}", options.blocks, available, result.horizon),
-                "blocks at least twice as long as the horizon", "Give fewer --blocks, a smaller --horizon or more data."});
+    throw_data({data.source,
+                fmt::format("{} blocks of {:.4g} time units, horizon {:.4g}", options.blocks,
+                            available, result.horizon),
+                "blocks at least twice as long as the horizon",
+                "Give fewer --blocks, a smaller --horizon or more data."});
   EvaluateOptions e;
   e.starts = std::max(2, options.starts / options.blocks);
   e.horizon = result.horizon;
@@ -124,10 +137,14 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       units.push_back({key_of(c.words, b), 1, [&, b](const Observer& o) {
                          return run_unit(splits[static_cast<std::size_t>(b)], c, e, o);
                        }});
-  std::string settings = fmt::format("odecast tune 3\ndata {:016x}\nshared {}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws {}\nseed {}\nnoise",
-                                     fingerprint(data), options.shared, options.blocks, e.starts, e.horizon, e.leads, e.forecast.draws, options.seed);
+  std::string settings = fmt::format(
+      "odecast tune 3\ndata {:016x}\nshared {}\nblocks {}\nstarts {}\nhorizon {}\nleads {}\ndraws "
+      "{}\nseed {}\nnoise",
+      fingerprint(data), options.shared, options.blocks, e.starts, e.horizon, e.leads,
+      e.forecast.draws, options.seed);
   for (const double s : result.noise) settings += fmt::format(" {}", s);
-  Work work = run_units(std::move(units), {folder, settings + "\n", "tuning", options.threads}, observer);
+  Work work =
+      run_units(std::move(units), {folder, settings + "\n", "tuning", options.threads}, observer);
   if (claim) *claim = std::move(work.claim);
   result.units = static_cast<int>(candidates.size()) * options.blocks;
   result.found = work.found;
@@ -148,12 +165,14 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
       energies[c].insert(energies[c].end(), of_block.begin(), of_block.end());
       const int first = starts.empty() ? 0 : starts.back().trajectory + 1;
       for (std::size_t k = 0; k < of_block.size(); ++k)
-        starts.push_back({first + static_cast<int>(v.curves.at("trajectories")[k]), v.curves.at("times")[k]});
+        starts.push_back(
+            {first + static_cast<int>(v.curves.at("trajectories")[k]), v.curves.at("times")[k]});
       const double n = v.numbers.at("starts");
       weight += n;
       row.coverage.value += n * v.numbers.at("coverage");
       variance += std::pow(n * v.numbers.at("coverage_se"), 2);
-      for (Eigen::Index i = 0; i < row.crps.size(); ++i) row.crps[i] += n * v.curves.at("crps")[static_cast<std::size_t>(i)];
+      for (Eigen::Index i = 0; i < row.crps.size(); ++i)
+        row.crps[i] += n * v.curves.at("crps")[static_cast<std::size_t>(i)];
       row.failed += static_cast<int>(v.numbers.at("failed"));
       row.climatology += n * v.numbers.at("climatology");
     }
@@ -171,7 +190,8 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const
     return a.energy.value < b.energy.value;
   });
   if (result.rows.empty() || !result.rows[0].fitted)
-    throw_data({data.source, "no candidate that learns from every part of it", "at least one", "Try other settings, or more data."});
+    throw_data({data.source, "no candidate that learns from every part of it", "at least one",
+                "Try other settings, or more data."});
   const auto& best = energies[result.rows[0].candidate];
   result.starts = static_cast<int>(best.size());
   result.climatology = result.rows[0].climatology;
@@ -196,15 +216,21 @@ std::string tuning_figure(const Tuning& tuning) {
     const auto x = static_cast<double>(i + 1);
     points.x.push_back(x);
     points.y.push_back(row.energy.value);
-    panel.lines.push_back({.label = first ? "± standard error" : "", .x = {x, x},
-                           .y = {row.energy.value - row.energy.standard_error, row.energy.value + row.energy.standard_error}});
+    panel.lines.push_back({.label = first ? "± standard error" : "",
+                           .x = {x, x},
+                           .y = {row.energy.value - row.energy.standard_error,
+                                 row.energy.value + row.energy.standard_error}});
     first = false;
   }
   panel.lines.push_back(points);
-  panel.lines.push_back({.label = "climatology", .x = {0.5, static_cast<double>(tuning.rows.size()) + 0.5},
-                         .y = {tuning.climatology, tuning.climatology}, .ink = Ink::muted, .dashed = true});
-  return draw_svg({panel}, {.title = fmt::format("Forecasts of held-out blocks, {} starts", tuning.starts),
-                            .subtitle = fmt::format("horizon {:.4g}; lower is better", tuning.horizon)});
+  panel.lines.push_back({.label = "climatology",
+                         .x = {0.5, static_cast<double>(tuning.rows.size()) + 0.5},
+                         .y = {tuning.climatology, tuning.climatology},
+                         .ink = Ink::muted,
+                         .dashed = true});
+  return draw_svg({panel},
+                  {.title = fmt::format("Forecasts of held-out blocks, {} starts", tuning.starts),
+                   .subtitle = fmt::format("horizon {:.4g}; lower is better", tuning.horizon)});
 }
 
 }  // namespace odecast

@@ -25,22 +25,24 @@ struct TuneOptions {
   int draws = 100;
   /// Of the observations, per variable; estimated where not given.
   std::optional<Vector> noise = {};
-  /// What the candidates' options have in common and their words do not say, as one line: a folder is for one such text.
+  /// What the candidates' options have in common and their words do not say, as one line: a folder
+  /// is for one such text.
   std::string shared = {};
   std::uint64_t seed = 1;
   int threads = 1;
 };
 
-/// What held-out blocks say of a candidate. Lengths are in units of each variable's standard deviation.
+/// What held-out blocks say of a candidate. Lengths are in units of each variable's standard
+/// deviation.
 struct TuneRow {
   std::size_t candidate = 0;
-  Mean energy;    ///< over starts; persistence's score where a forecast fails
-  Mean behind;    ///< its energy score less the best's, from the same starts
-  Mean coverage;  ///< of the band for an observation
-  Vector crps;    ///< per variable
+  Mean energy;             ///< over starts; persistence's score where a forecast fails
+  Mean behind;             ///< its energy score less the best's, from the same starts
+  Mean coverage;           ///< of the band for an observation
+  Vector crps;             ///< per variable
   double climatology = 0;  ///< its energy score from the same starts
-  bool fitted = true;  ///< to every part; else there are no scores
-  int failed = 0;      ///< starts without a forecast
+  bool fitted = true;      ///< to every part; else there are no scores
+  int failed = 0;          ///< starts without a forecast
 };
 
 struct Tuning {
@@ -52,14 +54,17 @@ struct Tuning {
   int units = 0, found = 0;  ///< of work; found done from an earlier run
 };
 
-/// Cross-validation by blocks: the rows are cut into `blocks` parts in their order; for each candidate and part a model is fitted to the
-/// other parts and forecasts from many rows of this one. The truth are observations: starts have their noise, and what is scored is the
-/// forecast of an observation by its energy score, which is proper for whole states (Gneiting & Raftery 2007).
-/// Each (candidate, part) is kept in `folder`/units; interrupted work goes on there, and further candidates are added to it.
-/// Throws Error (data) for blocks shorter than the horizon, and what FolderClaim throws for the folder. With `claim` the folder stays claimed
-/// for what the caller writes there.
-Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates, const std::filesystem::path& folder,
-            const TuneOptions& options, const Observer& observer, FolderClaim* claim = nullptr);
+/// Cross-validation by blocks: the rows are cut into `blocks` parts in their order; for each
+/// candidate and part a model is fitted to the other parts and forecasts from many rows of this
+/// one. The truth are observations: starts have their noise, and what is scored is the forecast of
+/// an observation by its energy score, which is proper for whole states (Gneiting & Raftery 2007).
+/// Each (candidate, part) is kept in `folder`/units; interrupted work goes on there, and further
+/// candidates are added to it. Throws Error (data) for blocks shorter than the horizon, and what
+/// FolderClaim throws for the folder. With `claim` the folder stays claimed for what the caller
+/// writes there.
+Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates,
+            const std::filesystem::path& folder, const TuneOptions& options,
+            const Observer& observer, FolderClaim* claim = nullptr);
 
 /// Energy scores of the candidates, best first, beside climatology's: an SVG.
 std::string tuning_figure(const Tuning& tuning);

@@ -22,7 +22,8 @@ const char* const kNames[] = {"x", "y", "z"};
 struct BandScore {
   double cover = kNaN, width = kNaN;
 };
-BandScore band_score(const Forecast& f, const TestRun& run, int variable, double from, double until) {
+BandScore band_score(const Forecast& f, const TestRun& run, int variable, double from,
+                     double until) {
   double inside = 0, width = 0;
   int count = 0;
   for (Eigen::Index k = 1; k < f.lower.rows(); ++k) {
@@ -40,12 +41,14 @@ BandScore band_score(const Forecast& f, const TestRun& run, int variable, double
 double held(const Forecast& f, const TestRun& run) {
   for (Eigen::Index k = 1; k < f.lower.rows(); ++k) {
     const double truth = run.truth(k - 1, 0);
-    if (truth < f.lower(k, 0) || truth > f.upper(k, 0)) return f.times[static_cast<std::size_t>(k - 1)];
+    if (truth < f.lower(k, 0) || truth > f.upper(k, 0))
+      return f.times[static_cast<std::size_t>(k - 1)];
   }
   return f.times.back();
 }
 
-/// First time at which |guess - truth| exceeds 0.4 of the attractor's root mean square distance from its mean.
+/// First time at which |guess - truth| exceeds 0.4 of the attractor's root mean square distance
+/// from its mean.
 double valid_time(const Setting& s, const std::vector<double>& times, const Matrix& guess,
                   const TestRun& run) {
   for (Eigen::Index k = 1; k < guess.rows(); ++k)
@@ -54,8 +57,8 @@ double valid_time(const Setting& s, const std::vector<double>& times, const Matr
   return times[static_cast<std::size_t>(guess.rows() - 1)];
 }
 
-/// Median |second difference| of the upper edge of x's band after t = 50, in sd of the attractor. Values a
-/// tenth of a time unit apart.
+/// Median |second difference| of the upper edge of x's band after t = 50, in sd of the attractor.
+/// Values a tenth of a time unit apart.
 double jaggedness(const Setting& s, const Forecast& f) {
   std::vector<double> bends;
   for (Eigen::Index k = 1; k + 1 < f.upper.rows(); ++k)
@@ -118,7 +121,8 @@ void judge(const Setting& s, Reading reading, const Model& model, std::uint64_t 
   n["short_valid"] = valid_time(s, near.times, near.mean, short_run);
 
   const Forecast far = forecast(model, forecast_options(reading, seed, long_run), observer);
-  for (const auto& [from, until] : {std::pair{0, 10}, {10, 50}, {50, 100}, {0, 60}, {60, 100}, {0, 100}}) {
+  for (const auto& [from, until] :
+       {std::pair{0, 10}, {10, 50}, {50, 100}, {0, 60}, {60, 100}, {0, 100}}) {
     const BandScore b = band_score(far, long_run, 0, from, until);
     n[fmt::format("long_cover_{}_{}", from, until)] = b.cover;
     n[fmt::format("long_width_{}_{}", from, until)] = b.width;
@@ -222,8 +226,8 @@ Model with_network(const Dataset& data, Network network, double r) {
   return m;
 }
 
-Values run_cell(const Setting& s, const StudyOptions& options, Reading reading, const StudyCell& cell,
-                int index, const Observer& observer) {
+Values run_cell(const Setting& s, const StudyOptions& options, Reading reading,
+                const StudyCell& cell, int index, const Observer& observer) {
   Values v;
   const std::uint64_t seed = options.seed * 1000 + static_cast<std::uint64_t>(index);
   Model model;
@@ -297,7 +301,8 @@ Values run_differences(const Setting& s) {
       s.system.field(0, u.data(), truth.data());
       square += (rows.derivatives.row(i).transpose() - truth).squaredNorm();
     }
-    v.numbers[fmt::format("error_{}", per_unit)] = std::sqrt(square / (3.0 * static_cast<double>(rows.rows())));
+    v.numbers[fmt::format("error_{}", per_unit)] =
+        std::sqrt(square / (3.0 * static_cast<double>(rows.rows())));
   }
   return v;
 }
@@ -335,7 +340,8 @@ Values run_transition_noise(const Setting& s, const Observer& observer) {
 }  // namespace
 
 std::string cell_key(Reading reading, const StudyCell& cell, int seed) {
-  const std::string base = fmt::format("{}-h{}-r{:.0f}", reading_name(reading), cell.per_unit, 100 * cell.r);
+  const std::string base =
+      fmt::format("{}-h{}-r{:.0f}", reading_name(reading), cell.per_unit, 100 * cell.r);
   return reading == Reading::exact ? base : fmt::format("{}-s{:02}", base, seed);
 }
 
@@ -346,7 +352,8 @@ std::vector<Unit> study_units(const Setting& s, const StudyOptions& options) {
     for (const StudyCell& cell : kCells) {
       // Roughly 7 ns for each row of a step, and the forecasts.
       const double rows = reading == Reading::paper ? 10.0 * cell.per_unit : cell.per_unit;
-      const double training = reading == Reading::exact ? 0.2 : 7e-9 * 110 * options.batches * (rows + 300);
+      const double training =
+          reading == Reading::exact ? 0.2 : 7e-9 * 110 * options.batches * (rows + 300);
       for (int k = 0; k < seeds; ++k)
         units.push_back({cell_key(reading, cell, k), training + 0.6,
                          [&s, options, reading, cell, k](const Observer& observer) {
@@ -357,7 +364,8 @@ std::vector<Unit> study_units(const Setting& s, const StudyOptions& options) {
   units.push_back({"jaggedness", 2, [&s](const Observer& o) { return run_jaggedness(s, o); }});
   units.push_back({"differences", 0.5, [&s](const Observer&) { return run_differences(s); }});
   units.push_back({"tolerance", 0.6, [&s](const Observer& o) { return run_tolerance(s, o); }});
-  units.push_back({"transition-noise", 4, [&s](const Observer& o) { return run_transition_noise(s, o); }});
+  units.push_back(
+      {"transition-noise", 4, [&s](const Observer& o) { return run_transition_noise(s, o); }});
   return units;
 }
 

@@ -40,7 +40,8 @@ std::string named(const fs::path& folder) { return "folder '" + folder.string() 
                "Choose another with -o; nothing in this one was touched."});
 }
 
-/// The process of a temporary of one of our own files (core/files.hpp), by its name: .NAME.PID-N.tmp.
+/// The process of a temporary of one of our own files (core/files.hpp), by its name:
+/// .NAME.PID-N.tmp.
 std::optional<pid_t> process_of_temporary(const std::string& name) {
   constexpr std::string_view end = ".tmp";
   if (!name.starts_with('.') || !name.ends_with(end)) return std::nullopt;
@@ -52,9 +53,11 @@ std::optional<pid_t> process_of_temporary(const std::string& name) {
   pid_t process = 0;
   int number = 0;
   const auto first = std::from_chars(by.data(), by.data() + by.size(), process);
-  if (first.ec != std::errc{} || first.ptr == by.data() + by.size() || *first.ptr != '-') return std::nullopt;
+  if (first.ec != std::errc{} || first.ptr == by.data() + by.size() || *first.ptr != '-')
+    return std::nullopt;
   const auto second = std::from_chars(first.ptr + 1, by.data() + by.size(), number);
-  if (second.ec != std::errc{} || second.ptr != by.data() + by.size() || process <= 0) return std::nullopt;
+  if (second.ec != std::errc{} || second.ptr != by.data() + by.size() || process <= 0)
+    return std::nullopt;
   return process;
 }
 
@@ -68,10 +71,12 @@ std::vector<fs::path> entries(const fs::path& folder) {
   for (;;) {
     std::error_code error;
     std::vector<fs::path> found;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) found.push_back(at->path());
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+      found.push_back(at->path());
     if (!error) return found;
     if (error != std::errc::interrupted)
-      throw_file({named(folder), error.message(), "a folder that can be listed", "Check its permissions, or choose another with -o."});
+      throw_file({named(folder), error.message(), "a folder that can be listed",
+                  "Check its permissions, or choose another with -o."});
   }
 }
 
@@ -96,10 +101,13 @@ bool has_begun(const fs::path& folder) {
       not_ours(folder, "a file 'units/settings' of something else");
     return true;
   }
-  // A run that was killed in its first moments leaves its name in the lock, or an empty one and hardly more.
-  if (is_plain_file(units / "lock") && read_file(units / "lock").starts_with(kProcess)) return false;
+  // A run that was killed in its first moments leaves its name in the lock, or an empty one and
+  // hardly more.
+  if (is_plain_file(units / "lock") && read_file(units / "lock").starts_with(kProcess))
+    return false;
   for (const fs::path& entry : entries(folder))
-    if (entry != units) not_ours(folder, "'" + entry.filename().string() + "', which is not of this work");
+    if (entry != units)
+      not_ours(folder, "'" + entry.filename().string() + "', which is not of this work");
   if (!fs::exists(of_units)) return false;
   if (!fs::is_directory(of_units)) not_ours(folder, "a file 'units'");
   for (const fs::path& entry : entries(units)) {
@@ -112,7 +120,8 @@ bool has_begun(const fs::path& folder) {
 
 void check_settings(const fs::path& folder, const std::string& settings) {
   if (has_begun(folder) && read_file(folder / "units" / "settings") != settings)
-    throw_usage({named(folder), "work with other settings or data", "a new folder, or the same settings and data",
+    throw_usage({named(folder), "work with other settings or data",
+                 "a new folder, or the same settings and data",
                  "Choose another folder with -o, or delete this one."});
 }
 
@@ -134,20 +143,26 @@ int lock(const fs::path& folder) {
     for (;;)
       if (const auto result = call(); result >= 0 || errno != EINTR) return result;
   };
-  const int file = again([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); });
+  const int file =
+      again([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666); });
   if (file < 0) fail(errno);
   for (int tries = 0; again([&] { return ::flock(file, LOCK_EX | LOCK_NB); }) != 0; ++tries) {
     const int error = errno;
     std::array<char, 512> text{};
     const ssize_t got = error == EWOULDBLOCK ? ::pread(file, text.data(), text.size() - 1, 0) : 0;
-    if (error == EWOULDBLOCK && got <= 0 && tries < 20) {  // it is about to write its name, or to leave
+    if (error == EWOULDBLOCK && got <= 0 &&
+        tries < 20) {  // it is about to write its name, or to leave
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       continue;
     }
     ::close(file);
     if (error != EWOULDBLOCK) fail(error);
-    throw_file({named(folder), (got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) : "another process") + " at work in it",
-                "it to be free", "Wait for it to end, or choose another folder with -o; nothing was touched."});
+    throw_file(
+        {named(folder),
+         (got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) : "another process") +
+             " at work in it",
+         "it to be free",
+         "Wait for it to end, or choose another folder with -o; nothing was touched."});
   }
   const std::string text = this_process();
   if (again([&] { return ::ftruncate(file, 0); }) != 0 ||
@@ -163,7 +178,8 @@ int lock(const fs::path& folder) {
 void remove_leftovers(const fs::path& units) {
   for (const fs::path& entry : entries(units)) {
     const auto process = process_of_temporary(entry.filename().string());
-    if (process && is_plain_file(entry) && ::kill(*process, 0) != 0 && errno == ESRCH) ::unlink(entry.c_str());
+    if (process && is_plain_file(entry) && ::kill(*process, 0) != 0 && errno == ESRCH)
+      ::unlink(entry.c_str());
   }
 }
 
@@ -186,7 +202,8 @@ FolderClaim::FolderClaim(const fs::path& folder, const std::string& settings) {
   try {
     check_settings(folder, settings);  // by now another may have begun, and ended
     remove_leftovers(folder / "units");
-    if (!fs::exists(folder / "units" / "settings")) write_file(folder / "units" / "settings", settings);
+    if (!fs::exists(folder / "units" / "settings"))
+      write_file(folder / "units" / "settings", settings);
   } catch (...) {
     ::close(lock_);
     throw;
@@ -204,7 +221,8 @@ Work run_units(std::vector<Unit> units, const WorkOptions& options, const Observ
   work.claim = FolderClaim(options.folder, options.settings);
   const fs::path folder = options.folder / "units";
   // The longest first, so that no thread is left alone with one at the end.
-  std::stable_sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.cost > b.cost; });
+  std::stable_sort(units.begin(), units.end(),
+                   [](const Unit& a, const Unit& b) { return a.cost > b.cost; });
 
   std::vector<const Unit*> open;
   for (const Unit& unit : units) {
@@ -238,8 +256,8 @@ Work run_units(std::vector<Unit> units, const WorkOptions& options, const Observ
         options.threads, open.size(),
         [&](std::size_t i) {
           const Unit& unit = *open[i];
-          // The observer belongs to the calling thread; the others stop when it has thrown. A unit in several
-          // parts reports from 0 to 1 more than once; the bar never goes back.
+          // The observer belongs to the calling thread; the others stop when it has thrown. A unit
+          // in several parts reports from 0 to 1 more than once; the bar never goes back.
           double furthest = 0;
           const Observer watch = [&](std::string_view, double fraction) {
             furthest = std::max(furthest, fraction);
@@ -270,9 +288,11 @@ std::string format_values(const Values& values, const std::string& settings) {
   return sealed(json.dump(1));
 }
 
-Values parse_values(const std::string& text, const std::string& settings, const std::string& source) {
+Values parse_values(const std::string& text, const std::string& settings,
+                    const std::string& source) {
   const auto refuse = [&](const char* found) {
-    throw_data({source, found, "a result of this work as odecast wrote it", "Delete it; it is computed again."});
+    throw_data({source, found, "a result of this work as odecast wrote it",
+                "Delete it; it is computed again."});
   };
   if (!has_seal(text)) refuse("a file that was changed, or is none of this work");
   Values values;
@@ -282,7 +302,8 @@ Values parse_values(const std::string& text, const std::string& settings, const 
     const auto number = [](const nlohmann::json& j) {
       return j.is_null() ? std::numeric_limits<double>::quiet_NaN() : j.get<double>();
     };
-    for (const auto& [name, value] : json.at("numbers").items()) values.numbers[name] = number(value);
+    for (const auto& [name, value] : json.at("numbers").items())
+      values.numbers[name] = number(value);
     for (const auto& [name, curve] : json.at("curves").items())
       for (const auto& value : curve) values.curves[name].push_back(number(value));
   } catch (const nlohmann::json::exception&) {

@@ -43,8 +43,8 @@ Exponent measured(double value, double standard_error) {
 }
 
 Exponent published(double value, std::string_view source, double again, double standard_error) {
-  return {value, fmt::format("{}; measured {:.4f}, standard error {}", source, again,
-                             standard_error)};
+  return {value,
+          fmt::format("{}; measured {:.4f}, standard error {}", source, again, standard_error)};
 }
 
 Exponent periodic() { return {0.0, "periodic: exactly 0"}; }
@@ -90,14 +90,16 @@ void set_equations(System& system, RightHandSide right_hand_side, Drive drive, i
   const std::vector<double> p = values_of(system.parameters);
   system.drive = [=](double t, double* w) { drive(p, t, w); };
   const auto n = static_cast<std::size_t>(dimension), all = n + system.inputs.size();
-  system.field = {dimension, [=, u = std::vector<double>(all)](double t, const double* state, double* d) mutable {
+  system.field = {dimension, [=, u = std::vector<double>(all)](double t, const double* state,
+                                                               double* d) mutable {
                     drive(p, t, std::copy_n(state, n, u.data()));
                     right_hand_side(p, u, d);
                   }};
 }
 
 /// The entry driven by inputs.
-Entry driven(Entry e, std::vector<std::string> inputs, std::vector<std::string> input_equations, Drive drive) {
+Entry driven(Entry e, std::vector<std::string> inputs, std::vector<std::string> input_equations,
+             Drive drive) {
   e.system.inputs = std::move(inputs);
   e.system.input_equations = std::move(input_equations);
   e.drive = drive;
@@ -115,17 +117,16 @@ Entry map(Entry e) {
 Entry sprott(char letter, const char* dx, const char* dy, const char* dz,
              std::vector<Parameter> parameters, const std::vector<double>& start, double step,
              Exponent exponent, RightHandSide right_hand_side) {
-  const char* terms = letter <= 'E' ? "five terms, two of them quadratic"
-                                    : "six terms, one of them quadratic";
-  return entry(fmt::format("Sprott{}", letter),
-               fmt::format("Sprott's case {}: {}chaos with {}", letter,
-                           letter == 'A' ? "conservative " : "", terms),
-               {"x", "y", "z"},
-               {fmt::format("dx/dt = {}", dx), fmt::format("dy/dt = {}", dy),
-                fmt::format("dz/dt = {}", dz)},
-               std::move(parameters), start, step, std::move(exponent),
-               fmt::format("J. C. Sprott, Phys. Rev. E 50 (1994) R647, case {}", letter),
-               right_hand_side);
+  const char* terms =
+      letter <= 'E' ? "five terms, two of them quadratic" : "six terms, one of them quadratic";
+  return entry(
+      fmt::format("Sprott{}", letter),
+      fmt::format("Sprott's case {}: {}chaos with {}", letter, letter == 'A' ? "conservative " : "",
+                  terms),
+      {"x", "y", "z"},
+      {fmt::format("dx/dt = {}", dx), fmt::format("dy/dt = {}", dy), fmt::format("dz/dt = {}", dz)},
+      std::move(parameters), start, step, std::move(exponent),
+      fmt::format("J. C. Sprott, Phys. Rev. E 50 (1994) R647, case {}", letter), right_hand_side);
 }
 
 std::vector<std::string> lorenz96_variables(int size) {
@@ -269,8 +270,7 @@ std::vector<Entry> make_catalogue() {
 
   all.push_back(entry(
       "Lorenz", "Lorenz 1963: convection between a warm and a cold plate, three modes",
-      {"x", "y", "z"},
-      {"dx/dt = sigma (y - x)", "dy/dt = x (rho - z) - y", "dz/dt = x y - beta z"},
+      {"x", "y", "z"}, {"dx/dt = sigma (y - x)", "dy/dt = x (rho - z) - y", "dz/dt = x y - beta z"},
       {{"sigma", 10.0}, {"rho", 28.0}, {"beta", 8.0 / 3.0}}, {-8, 8, 27}, 0.005,
       published(0.906, "Sprott, sprott.physics.wisc.edu/chaos/lorenzle.htm", 0.9062, 0.0003),
       "E. N. Lorenz, J. Atmos. Sci. 20 (1963) 130", [](Values p, Values u, double* d) {
@@ -278,17 +278,16 @@ std::vector<Entry> make_catalogue() {
         d[1] = u[0] * (p[1] - u[2]) - u[1];
         d[2] = u[0] * u[1] - p[2] * u[2];
       }));
-  all.push_back(entry("Rossler", "Rössler 1976: a spiral that folds back, one quadratic term",
-                      {"x", "y", "z"},
-                      {"dx/dt = -y - z", "dy/dt = x + a y", "dz/dt = b + z (x - c)"},
-                      {{"a", 0.2}, {"b", 0.2}, {"c", 5.7}}, {-3.2, 7.6, 0}, 0.01,
-                      published(0.0714, "Sprott 2003", 0.0711, 0.0003),
-                      "O. E. Rössler, Phys. Lett. A 57 (1976) 397",
-                      [](Values p, Values u, double* d) {
-                        d[0] = -u[1] - u[2];
-                        d[1] = u[0] + p[0] * u[1];
-                        d[2] = p[1] + u[2] * (u[0] - p[2]);
-                      }));
+  all.push_back(
+      entry("Rossler", "Rössler 1976: a spiral that folds back, one quadratic term",
+            {"x", "y", "z"}, {"dx/dt = -y - z", "dy/dt = x + a y", "dz/dt = b + z (x - c)"},
+            {{"a", 0.2}, {"b", 0.2}, {"c", 5.7}}, {-3.2, 7.6, 0}, 0.01,
+            published(0.0714, "Sprott 2003", 0.0711, 0.0003),
+            "O. E. Rössler, Phys. Lett. A 57 (1976) 397", [](Values p, Values u, double* d) {
+              d[0] = -u[1] - u[2];
+              d[1] = u[0] + p[0] * u[1];
+              d[2] = p[1] + u[2] * (u[0] - p[2]);
+            }));
   all.push_back(entry(
       std::string(kSized), "Lorenz 1996: a ring of weather, any number of variables",
       lorenz96_variables(kDefaultSize),
@@ -324,9 +323,9 @@ std::vector<Entry> make_catalogue() {
                         d[1] = -p[0] * p[0] * u[0];
                       }));
   all.push_back(entry("Pendulum", "A pendulum without friction: angle theta, its velocity omega",
-                      {"theta", "omega"},
-                      {"dtheta/dt = omega", "domega/dt = -omega0^2 sin(theta)"}, {{"omega0", 1.0}},
-                      {2, 0}, 0.05, periodic(), "textbook", [](Values p, Values u, double* d) {
+                      {"theta", "omega"}, {"dtheta/dt = omega", "domega/dt = -omega0^2 sin(theta)"},
+                      {{"omega0", 1.0}}, {2, 0}, 0.05, periodic(), "textbook",
+                      [](Values p, Values u, double* d) {
                         d[0] = u[1];
                         d[1] = -p[0] * p[0] * std::sin(u[0]);
                       }));
@@ -343,49 +342,52 @@ std::vector<Entry> make_catalogue() {
   all.push_back(driven(
       entry("ForcedDuffing", "Duffing's oscillator with two wells, driven by a force F", {"x", "v"},
             {"dx/dt = v", "dv/dt = -delta v - alpha x - beta x^3 + F"},
-            {{"gamma", 0.5}, {"omega", 1.2}, {"delta", 0.3}, {"alpha", -1.0}, {"beta", 1.0}}, {1, 0}, 0.05, unknown(),
-            "F. C. Moon and P. J. Holmes, J. Sound Vib. 65 (1979) 275",
+            {{"gamma", 0.5}, {"omega", 1.2}, {"delta", 0.3}, {"alpha", -1.0}, {"beta", 1.0}},
+            {1, 0}, 0.05, unknown(), "F. C. Moon and P. J. Holmes, J. Sound Vib. 65 (1979) 275",
             [](Values p, Values u, double* d) {
               d[0] = u[1];
               d[1] = -p[2] * u[1] - p[3] * u[0] - p[4] * u[0] * u[0] * u[0] + u[2];
             }),
       {"F"}, {"F = gamma cos(omega t)"}, cosine));
-  all.push_back(driven(
-      entry("ForcedVanDerPol", "Van der Pol's oscillator driven by a force F", {"x", "y"},
-            {"dx/dt = y", "dy/dt = mu (1 - x^2) y - x + F"}, {{"gamma", 1.2}, {"omega", 0.8}, {"mu", 2.0}}, {1, 0},
-            0.01, unknown(), "B. van der Pol and J. van der Mark, Nature 120 (1927) 363",
-            [](Values p, Values u, double* d) {
-              d[0] = u[1];
-              d[1] = p[2] * (1 - u[0] * u[0]) * u[1] - u[0] + u[2];
-            }),
-      {"F"}, {"F = gamma cos(omega t)"}, cosine));
-  all.push_back(map(entry("Henon", "Hénon's map: stretched, folded, contracted", {"x", "y"},
-                          {"next x = 1 - a x^2 + y", "next y = b x"}, {{"a", 1.4}, {"b", 0.3}}, {0.1, 0.1}, 1,
-                          Exponent{0.41922, "M. Hénon's parameters; G. Benettin's method, many authors"},
-                          "M. Hénon, Commun. Math. Phys. 50 (1976) 69", [](Values p, Values u, double* d) {
-                            d[0] = 1 - p[0] * u[0] * u[0] + u[1];
-                            d[1] = p[1] * u[0];
-                          })));
-  all.push_back(map(entry("Logistic", "The logistic map at full chaos", {"x"}, {"next x = r x (1 - x)"}, {{"r", 4.0}},
-                          {0.3}, 1, Exponent{0.6931471805599453, "exactly log 2"},
-                          "R. M. May, Nature 261 (1976) 459",
-                          [](Values p, Values u, double* d) { d[0] = p[0] * u[0] * (1 - u[0]); })));
-  all.push_back(map(entry("Tinkerbell", "The tinkerbell map: a quadratic relative of Ikeda's", {"x", "y"},
-                          {"next x = x^2 - y^2 + a x + b y", "next y = 2 x y + c x + d y"},
-                          {{"a", 0.9}, {"b", -0.6013}, {"c", 2.0}, {"d", 0.5}}, {-0.72, -0.64}, 1, unknown(),
-                          "H. E. Nusse and J. A. Yorke, Dynamics: Numerical Explorations (1994)",
-                          [](Values p, Values u, double* d) {
-                            d[0] = u[0] * u[0] - u[1] * u[1] + p[0] * u[0] + p[1] * u[1];
-                            d[1] = 2 * u[0] * u[1] + p[2] * u[0] + p[3] * u[1];
-                          })));
-  all.push_back(map(entry("HolmesCubic", "Holmes's cubic map, a Duffing oscillator in discrete time", {"x", "y"},
-                          {"next x = y", "next y = -b x + d y - y^3"}, {{"b", 0.2}, {"d", 2.77}}, {1.6, 0}, 1,
-                          unknown(), "P. Holmes, Phil. Trans. R. Soc. A 292 (1979) 419",
-                          [](Values p, Values u, double* d) {
-                            const double y = u[1];
-                            d[0] = y;
-                            d[1] = -p[0] * u[0] + p[1] * y - y * y * y;
-                          })));
+  all.push_back(driven(entry("ForcedVanDerPol", "Van der Pol's oscillator driven by a force F",
+                             {"x", "y"}, {"dx/dt = y", "dy/dt = mu (1 - x^2) y - x + F"},
+                             {{"gamma", 1.2}, {"omega", 0.8}, {"mu", 2.0}}, {1, 0}, 0.01, unknown(),
+                             "B. van der Pol and J. van der Mark, Nature 120 (1927) 363",
+                             [](Values p, Values u, double* d) {
+                               d[0] = u[1];
+                               d[1] = p[2] * (1 - u[0] * u[0]) * u[1] - u[0] + u[2];
+                             }),
+                       {"F"}, {"F = gamma cos(omega t)"}, cosine));
+  all.push_back(
+      map(entry("Henon", "Hénon's map: stretched, folded, contracted", {"x", "y"},
+                {"next x = 1 - a x^2 + y", "next y = b x"}, {{"a", 1.4}, {"b", 0.3}}, {0.1, 0.1}, 1,
+                Exponent{0.41922, "M. Hénon's parameters; G. Benettin's method, many authors"},
+                "M. Hénon, Commun. Math. Phys. 50 (1976) 69", [](Values p, Values u, double* d) {
+                  d[0] = 1 - p[0] * u[0] * u[0] + u[1];
+                  d[1] = p[1] * u[0];
+                })));
+  all.push_back(map(entry(
+      "Logistic", "The logistic map at full chaos", {"x"}, {"next x = r x (1 - x)"}, {{"r", 4.0}},
+      {0.3}, 1, Exponent{0.6931471805599453, "exactly log 2"}, "R. M. May, Nature 261 (1976) 459",
+      [](Values p, Values u, double* d) { d[0] = p[0] * u[0] * (1 - u[0]); })));
+  all.push_back(
+      map(entry("Tinkerbell", "The tinkerbell map: a quadratic relative of Ikeda's", {"x", "y"},
+                {"next x = x^2 - y^2 + a x + b y", "next y = 2 x y + c x + d y"},
+                {{"a", 0.9}, {"b", -0.6013}, {"c", 2.0}, {"d", 0.5}}, {-0.72, -0.64}, 1, unknown(),
+                "H. E. Nusse and J. A. Yorke, Dynamics: Numerical Explorations (1994)",
+                [](Values p, Values u, double* d) {
+                  d[0] = u[0] * u[0] - u[1] * u[1] + p[0] * u[0] + p[1] * u[1];
+                  d[1] = 2 * u[0] * u[1] + p[2] * u[0] + p[3] * u[1];
+                })));
+  all.push_back(
+      map(entry("HolmesCubic", "Holmes's cubic map, a Duffing oscillator in discrete time",
+                {"x", "y"}, {"next x = y", "next y = -b x + d y - y^3"}, {{"b", 0.2}, {"d", 2.77}},
+                {1.6, 0}, 1, unknown(), "P. Holmes, Phil. Trans. R. Soc. A 292 (1979) 419",
+                [](Values p, Values u, double* d) {
+                  const double y = u[1];
+                  d[0] = y;
+                  d[1] = -p[0] * u[0] + p[1] * y - y * y * y;
+                })));
   return all;
 }
 
@@ -456,8 +458,7 @@ void set_parameter(System& system, const Parameter& given) {
   if (known == system.parameters.end()) {
     std::vector<std::string> names;
     for (const Parameter& p : system.parameters) names.push_back(p.name);
-    throw_usage({fmt::format("parameter of system {}", system.name),
-                 shown(given.name),
+    throw_usage({fmt::format("parameter of system {}", system.name), shown(given.name),
                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
                  fmt::format("`odecast systems {}` shows the equations.", system.name)});
   }

@@ -37,7 +37,8 @@ struct System {
   std::string lyapunov_source;  ///< empty where the exponent is unknown
   std::string source;           ///< where the equations come from
   VectorField field;
-  /// u_{k+1} = f(u_k) instead of du/dt = f; `step` is then the time of an iteration, and the exponent per iteration.
+  /// u_{k+1} = f(u_k) instead of du/dt = f; `step` is then the time of an iteration, and the
+  /// exponent per iteration.
   bool map = false;
   /// What drives it, as functions of time: "F = gamma cos(omega t)".
   std::vector<std::string> inputs = {}, input_equations = {};

@@ -14,14 +14,17 @@ int chunk_rows(double block) {
   return std::max(1, static_cast<int>(std::ceil(block / BlockBootstrap::kChunksPerBlock)));
 }
 
-BlockBootstrap::BlockBootstrap(const Eigen::MatrixXd& triangle, int unknowns) : unknowns_(unknowns) {
+BlockBootstrap::BlockBootstrap(const Eigen::MatrixXd& triangle, int unknowns)
+    : unknowns_(unknowns) {
   for (int q = 0; q < unknowns; ++q)
     if (std::abs(triangle(q, q)) > 1e-10 * triangle.col(q).norm()) kept_.push_back(q);
   const auto count = static_cast<Eigen::Index>(kept_.size());
   Eigen::MatrixXd R(triangle.rows(), count);
-  for (Eigen::Index c = 0; c < count; ++c) R.col(c) = triangle.col(kept_[static_cast<std::size_t>(c)]);
+  for (Eigen::Index c = 0; c < count; ++c)
+    R.col(c) = triangle.col(kept_[static_cast<std::size_t>(c)]);
   const Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(R);
-  inverse_ = R.topRows(count).triangularView<Eigen::Upper>().solve(Eigen::MatrixXd::Identity(count, count));
+  inverse_ = R.topRows(count).triangularView<Eigen::Upper>().solve(
+      Eigen::MatrixXd::Identity(count, count));
 }
 
 void BlockBootstrap::add(const Eigen::MatrixXd& chunk) {
@@ -40,12 +43,14 @@ std::vector<int> BlockBootstrap::multiplicities(std::uint64_t seed, std::uint64_
   const auto all = parts_.size();
   for (std::size_t taken = 0; taken < all;) {
     const auto first = static_cast<std::size_t>(stream.uniform() * static_cast<double>(all));
-    for (int k = 0; k < kChunksPerBlock && taken < all; ++k, ++taken) ++count[(first + static_cast<std::size_t>(k)) % all];
+    for (int k = 0; k < kChunksPerBlock && taken < all; ++k, ++taken)
+      ++count[(first + static_cast<std::size_t>(k)) % all];
   }
   return count;
 }
 
-Estimate BlockBootstrap::replicate(const std::vector<int>& multiplicities, int output, double least) const {
+Estimate BlockBootstrap::replicate(const std::vector<int>& multiplicities, int output,
+                                   double least) const {
   assert(multiplicities.size() == parts_.size());
   const auto count = static_cast<Eigen::Index>(kept_.size());
   Eigen::MatrixXd G = Eigen::MatrixXd::Zero(count, count);
@@ -69,7 +74,8 @@ Estimate BlockBootstrap::replicate(const std::vector<int>& multiplicities, int o
   e.x = inverse_.triangularView<Eigen::Upper>() * z;
   const Eigen::MatrixXd root = inverse_.triangularView<Eigen::Upper>() * solver.pseudoInverse();
   e.covariance = variance * (root * inverse_.transpose());
-  for (Eigen::Index q = 0; q < count; ++q) e.covariance(q, q) = std::max(e.covariance(q, q), 1e-300);
+  for (Eigen::Index q = 0; q < count; ++q)
+    e.covariance(q, q) = std::max(e.covariance(q, q), 1e-300);
   return e;
 }
 

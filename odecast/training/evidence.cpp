@@ -10,10 +10,10 @@ namespace {
 
 /// The factor of [A_S / s; t^-½], and what it leaves of all columns.
 struct Solved {
-  Vector prior;               ///< t of the terms
+  Vector prior;  ///< t of the terms
   Estimate posterior;
-  double log_determinant;     ///< ln det(s² I + A diag(t) Aᵀ)
-  double quadratic;           ///< yᵀ (s² I + A diag(t) Aᵀ)⁻¹ y
+  double log_determinant;  ///< ln det(s² I + A diag(t) Aᵀ)
+  double quadratic;        ///< yᵀ (s² I + A diag(t) Aᵀ)⁻¹ y
 };
 
 double prior_variance(const EvidenceProblem& p, const EvidenceFit& fit, int q) {
@@ -94,7 +94,8 @@ Solved settle(const EvidenceProblem& p, EvidenceFit& fit) {
   constexpr int most = 50;
   constexpr double enough = 1e-3;  // of a scale
   Solved solved = solve(p, fit);
-  for (int round = 0; round < most && renew(p, solved, fit) > enough; ++round) solved = solve(p, fit);
+  for (int round = 0; round < most && renew(p, solved, fit) > enough; ++round)
+    solved = solve(p, fit);
   solved = solve(p, fit);
   fit.posterior = solved.posterior;
   fit.log_evidence = -0.5 * (p.rows * std::log(2 * std::numbers::pi) + solved.log_determinant +
@@ -182,7 +183,8 @@ EvidenceFit evidence_search(const EvidenceProblem& p, std::vector<int> terms,
     Eigen::MatrixXd B = stacked(p, fit, ignored);
     const auto count = B.cols(), rows = p.triangle.rows();
     const Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(B);
-    Eigen::MatrixXd rest = Eigen::MatrixXd::Zero(B.rows(), static_cast<Eigen::Index>(candidates.size()) + 1);
+    Eigen::MatrixXd rest =
+        Eigen::MatrixXd::Zero(B.rows(), static_cast<Eigen::Index>(candidates.size()) + 1);
     const double s = std::sqrt(fit.variance);
     for (std::size_t c = 0; c < candidates.size(); ++c)
       rest.col(static_cast<Eigen::Index>(c)).head(rows) = p.triangle.col(candidates[c]) / s;

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/LU>
 #include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 #include <Eigen/QR>
 #include <algorithm>
 #include <cassert>
@@ -42,8 +42,7 @@ void set_polynomial(Network& network, const MonomialBasis& basis, const Eigen::M
   hidden.biases.setZero();
   Eigen::MatrixXd P(F, F);
   for (int m = 0; m < F; ++m) {
-    for (int i = 0; i < n; ++i)
-      hidden.weights(m, i) = basis.powers(m)[static_cast<std::size_t>(i)];
+    for (int i = 0; i < n; ++i) hidden.weights(m, i) = basis.powers(m)[static_cast<std::size_t>(i)];
     hidden.biases[m] = p - degree_of(basis.powers(m));
     P.col(m) = basis.expand_power(hidden.weights.row(m), hidden.biases[m]);
   }
@@ -128,8 +127,7 @@ double ExactObjective::operator()(const Vector& theta, Vector& gradient) {
   const Eigen::Index rows = S_.rows() - 1;
 
   // The best read-out, for columns of length 1: Ŵ2_j = |S_j| W2_j.
-  for (int j = 0; j < k_; ++j)
-    unit_.col(j) = S_.col(j) / (length_[j] > 0 ? length_[j] : 1);
+  for (int j = 0; j < k_; ++j) unit_.col(j) = S_.col(j) / (length_[j] > 0 ? length_[j] : 1);
   A_.setZero();
   A_.diagonal().setConstant(q_ * r_);
   A_.selfadjointView<Eigen::Lower>().rankUpdate(unit_.bottomRows(rows).transpose(), q_ * q_);
@@ -175,11 +173,12 @@ namespace {
 /// Unknowns up to which the Hessian is worth its four gradients per unknown.
 constexpr Eigen::Index kMostPolished = 200;
 
-/// Newton's method for ∇J = 0 from a minimum that L-BFGS has found. Near it J is flat to round-off where its gradient is not: J
-/// decides a step only to the square root of that. The length of (w_j, b_j) does not matter, as W2_j undoes it: it is set to 1, and
-/// c Σ_j n_j n_jᵀ with n_j along it makes the Hessian regular there. The Hessian is by differences of the gradient, of fourth order, and
-/// is kept while steps shorten the gradient. What depends on the minimum then does so nearly to round-off, whatever the
-/// units of the data were.
+/// Newton's method for ∇J = 0 from a minimum that L-BFGS has found. Near it J is flat to round-off
+/// where its gradient is not: J decides a step only to the square root of that. The length of (w_j,
+/// b_j) does not matter, as W2_j undoes it: it is set to 1, and c Σ_j n_j n_jᵀ with n_j along it
+/// makes the Hessian regular there. The Hessian is by differences of the gradient, of fourth order,
+/// and is kept while steps shorten the gradient. What depends on the minimum then does so nearly to
+/// round-off, whatever the units of the data were.
 void polish(ExactObjective& objective, int n, int k, Vector& theta, const Observer& observer) {
   const auto size = theta.size();
   if (size > kMostPolished) return;
@@ -270,10 +269,10 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
         length.cwiseInverse().asDiagonal() * solver.solve(triangle.topRightCorner(F, outputs));
     set_polynomial(network, basis, C.transpose());
     summary.least_squares = summary.converged = true;
-    summary.objective =
-        objective.weighted(*polynomial_kernel(network), Vector::Ones(outputs));
+    summary.objective = objective.weighted(*polynomial_kernel(network), Vector::Ones(outputs));
     summary.minima = {{summary.objective, 1}};
-    summary.reason = fmt::format("least squares, solved directly (rank {} of {})", solver.rank(), F);
+    summary.reason =
+        fmt::format("least squares, solved directly (rank {} of {})", solver.rank(), F);
     return finish();
   }
 
@@ -287,8 +286,11 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
   std::vector<Start> starts(static_cast<std::size_t>(options.starts));
   const double F = basis.size(), evaluation = 6 * F * F * k;
   const auto bound = [&] {
-    return options.budget ? Budget::of_seconds(*options.budget - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count())
-                          : Budget::of_work(std::max(kExactWork / options.starts, 3 * evaluation));
+    return options.budget
+               ? Budget::of_seconds(*options.budget - std::chrono::duration<double>(
+                                                          std::chrono::steady_clock::now() - begin)
+                                                          .count())
+               : Budget::of_work(std::max(kExactWork / options.starts, 3 * evaluation));
   };
   for (std::size_t s = 0; s < starts.size(); ++s) summary.seeds.push_back(options.seed + s);
   parallel_for(
@@ -350,7 +352,8 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
     polish(objective, n, k, best.theta, observer);
     Vector gradient(best.theta.size());
     best.result.value = objective(best.theta, gradient);
-    best.result.gradient = best.theta.cwiseProduct(gradient).cwiseAbs().maxCoeff() / best.result.value;
+    best.result.gradient =
+        best.theta.cwiseProduct(gradient).cwiseAbs().maxCoeff() / best.result.value;
     best.W2 = objective.W2();
     best.B2 = objective.B2();
   }
@@ -359,14 +362,18 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
   summary.reason = fmt::format(
       "{}; {} of {} starts end in the best of {} minim{}, gradient {:.1e} of the objective",
       summary.converged ? "converged"
-      : summary.stopped ? fmt::format("stopped at its {} after {} iterations", options.budget ? fmt::format("budget of {:g} s", *options.budget) : "bound on work", best.result.iterations)
-                        : "did not converge",
-      summary.minima.front().count,
-      starts.size(), summary.minima.size(), summary.minima.size() == 1 ? "um" : "a",
-      best.result.gradient);
+      : summary.stopped
+          ? fmt::format(
+                "stopped at its {} after {} iterations",
+                options.budget ? fmt::format("budget of {:g} s", *options.budget) : "bound on work",
+                best.result.iterations)
+          : "did not converge",
+      summary.minima.front().count, starts.size(), summary.minima.size(),
+      summary.minima.size() == 1 ? "um" : "a", best.result.gradient);
   hidden.weights = Eigen::Map<const Matrix>(best.theta.data(), k, n);
   hidden.biases = best.theta.tail(k);
-  network.layers[1].weights = best.W2 / mask_scale;  // the kernel's W2 carries the scale of the mask
+  network.layers[1].weights =
+      best.W2 / mask_scale;  // the kernel's W2 carries the scale of the mask
   network.layers[1].biases = best.B2;
   return finish();
 }

@@ -24,9 +24,9 @@ class RowFactor {
   void add(const Matrix& states, const Matrix& derivatives, const Vector& weights = {},
            int threads = 1);
 
-  /// Rows whose monomials are given, as those of the integral form are: [Ψ | Δ] in place of [Φ | g]. The sum of the
-  /// weights grows by Σ Ψ_0², the squares of the constant's column, which is the number of rows for [Φ | g]:
-  /// objectives are mean squares of du/dt either way.
+  /// Rows whose monomials are given, as those of the integral form are: [Ψ | Δ] in place of [Φ |
+  /// g]. The sum of the weights grows by Σ Ψ_0², the squares of the constant's column, which is the
+  /// number of rows for [Φ | g]: objectives are mean squares of du/dt either way.
   void add_features(const Matrix& features, const Matrix& targets);
 
   /// R: square, upper triangular, monomials first. All rows so far.

@@ -69,8 +69,8 @@ void run_normals(const NormalJob& job) {
     normals(job, static_cast<std::uint32_t>((job.first + i) / 2), job.normals + i);
 }
 
-/// The words of bernoulli_word() (core/random.hpp), sixteen at a time: lane l gets words 2 (pair + l)
-/// in its low half and 2 (pair + l) + 1 in its high half.
+/// The words of bernoulli_word() (core/random.hpp), sixteen at a time: lane l gets words 2 (pair +
+/// l) in its low half and 2 (pair + l) + 1 in its high half.
 ODECAST_INLINE void bernoulli_words(const MaskJob& job, std::uint32_t pair, std::uint32_t* out) {
   NativeInt result[kParts], undecided[kParts];
   ODECAST_EACH_PART {
@@ -105,9 +105,9 @@ void run_masks(const MaskJob& job) {
     bernoulli_words(job, static_cast<std::uint32_t>((job.first_word + w) / 2), job.masks + w);
 }
 
-/// Loss and gradient of Σ_i |B2 + W2 (d_i ∘ (W1 u_i + B1))^p - g_i|² over the rows of a job, 32 rows
-/// to a word of mask bits. N and P are n = outputs and p where they are known to the compiler, 0
-/// otherwise. Sums run over the rows pack by pack, in the same order on every instruction set.
+/// Loss and gradient of Σ_i |B2 + W2 (d_i ∘ (W1 u_i + B1))^p - g_i|² over the rows of a job, 32
+/// rows to a word of mask bits. N and P are n = outputs and p where they are known to the compiler,
+/// 0 otherwise. Sums run over the rows pack by pack, in the same order on every instruction set.
 ///
 /// Forward, with y = d ∘ a:  lower_j = y_j^{p-1},  v_j = lower_j y_j,  e = B2 + Σ_j W2_j v_j - g.
 /// Backward:  W̄2_oj = e_o v_j,  B̄2 = e,  ā_j = p d_j lower_j Σ_o W2_oj e_o,  W̄1 = ā uᵀ,  B̄1 = ā.
@@ -160,8 +160,7 @@ void gradient_blocks(GradientJob& job) {
         y[j * G + g] = kept;
         const Pack top = degree == 1 ? kept : lower_power(kept, d) * kept;
 #pragma GCC unroll 4
-        for (int o = 0; o < outputs; ++o)
-          residual[o] = fused(job.W2[o * k + j], top, residual[o]);
+        for (int o = 0; o < outputs; ++o) residual[o] = fused(job.W2[o * k + j], top, residual[o]);
       }
       const long row = first + g * kLanes;
       for (int o = 0; o < outputs; ++o) {

@@ -229,8 +229,8 @@ class KernelGradient::PatternSum : public Sum {
         const double* h = H + m * kOutputSlots;
         const double c = power_(j, m);
         for (int o = 0; o < kOutputSlots; ++o) sum[o] += h[o] * c;
-        q_[m] = (read_out[0] * h[0] + read_out[1] * h[1]) +
-                (read_out[2] * h[2] + read_out[3] * h[3]);
+        q_[m] =
+            (read_out[0] * h[0] + read_out[1] * h[1]) + (read_out[2] * h[2] + read_out[3] * h[3]);
       }
       for (int o = 0; o < outputs_; ++o) W2[o * k_ + j] = sum[o];
       for (int m = 0; m < lower_size_; ++m) {

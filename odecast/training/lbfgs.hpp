@@ -11,8 +11,8 @@ struct LbfgsOptions {
   int memory = 20;
   int max_iterations = 10'000;
   /// Converged when max_i |θ_i g_i| <= gradient_tolerance × f. Each product has the units of f, so
-  /// that the test does not depend on the units of θ. Near a minimum f is off by about the square of
-  /// this; below 1e-8 round-off in f hides the way down.
+  /// that the test does not depend on the units of θ. Near a minimum f is off by about the square
+  /// of this; below 1e-8 round-off in f hides the way down.
   double gradient_tolerance = 1e-7;
   const Budget* budget = nullptr;  ///< f spends it; the iteration ends when it is over
 };

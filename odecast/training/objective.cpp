@@ -53,7 +53,8 @@ SampledObjective sampled_objective(const Network& network, const DerivativeRows&
                                    std::uint64_t seed) {
   double mean = 0, square = 0;
   for (int k = 0; k < masks; ++k) {
-    const Masks d = sample_mask(network, seed, Purpose::training_mask, static_cast<std::uint64_t>(k));
+    const Masks d =
+        sample_mask(network, seed, Purpose::training_mask, static_cast<std::uint64_t>(k));
     const double j = (evaluate(network, rows.states, d) - rows.derivatives).squaredNorm() /
                      static_cast<double>(rows.rows());
     const double delta = j - mean;

@@ -80,13 +80,14 @@ Eigen::MatrixXd select_terms(const RowFactor& factor, double observations) {
       const Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> solver(R);
       e.x = solver.solve(g);
       const Eigen::MatrixXd inverse = solver.pseudoInverse();
-      const double rest = (g - R * e.x).squaredNorm() +
-                          triangle.col(F + o).tail(outputs).squaredNorm();
+      const double rest =
+          (g - R * e.x).squaredNorm() + triangle.col(F + o).tail(outputs).squaredNorm();
       const double variance =
           rest / std::max(1.0, static_cast<double>(factor.rows()) - static_cast<double>(terms));
       e.x = e.x.cwiseQuotient(length);
-      e.covariance = variance * (length.cwiseInverse().asDiagonal() * (inverse * inverse.transpose()) *
-                                 length.cwiseInverse().asDiagonal());
+      e.covariance =
+          variance * (length.cwiseInverse().asDiagonal() * (inverse * inverse.transpose()) *
+                      length.cwiseInverse().asDiagonal());
       // Never 0 / 0: a perfect fit still has round-off.
       for (Eigen::Index q = 0; q < terms; ++q)
         e.covariance(q, q) = std::max(e.covariance(q, q), 1e-300);

@@ -151,8 +151,9 @@ TrainSummary run_schedule(Network& network, Gradient& loss_and_gradient, const D
   }
   if (static_cast<double>(summary.iterations) < total) {
     summary.status = TrainStatus::stopped;
-    summary.reason = fmt::format("stopped at its budget of {:g} s after {} of {:.0f} steps of the schedule", *o.budget,
-                                 summary.iterations, total);
+    summary.reason =
+        fmt::format("stopped at its budget of {:g} s after {} of {:.0f} steps of the schedule",
+                    *o.budget, summary.iterations, total);
     return summary;
   }
   summary.reason = fmt::format("took all {} steps of the schedule", summary.iterations);
@@ -174,8 +175,7 @@ TrainSummary train(Network& network, const DerivativeRows& rows, const TrainOpti
     GeneralGradient gradient(network, rows.states, options);
     summary = run_schedule(network, gradient, rows, options, observer);
   }
-  summary.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return summary;
 }
 

@@ -35,7 +35,8 @@ struct TrainOptions {
   bool mask_per_batch = false;
   std::uint64_t seed = 1;
   int threads = 1;
-  std::optional<double> budget = {};  ///< seconds after which the schedule is left; it is its own bound otherwise
+  std::optional<double> budget =
+      {};  ///< seconds after which the schedule is left; it is its own bound otherwise
 };
 
 enum class TrainStatus {

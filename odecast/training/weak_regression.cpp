@@ -34,10 +34,10 @@ std::vector<WeakRange> ranges(const WeakRows& rows) {
   return all;
 }
 
-/// J_i of every observation of a segment, n equations × all variables each; empty for coefficients that are 0. Where `monomials` is
-/// given, φ̃ of every observation into its first columns.
-void jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& noise, const Matrix& coefficients, Matrix& J,
-               Matrix* monomials = nullptr) {
+/// J_i of every observation of a segment, n equations × all variables each; empty for coefficients
+/// that are 0. Where `monomials` is given, φ̃ of every observation into its first columns.
+void jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& noise,
+               const Matrix& coefficients, Matrix& J, Matrix* monomials = nullptr) {
   if (coefficients.isZero(0) && monomials == nullptr) {
     J.resize(0, 0);
     return;
@@ -52,7 +52,8 @@ void jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& n
   Matrix slopes(basis.size(), variables);
   Vector phi(basis.size());
   for (Eigen::Index i = 0; i < states.rows(); ++i) {
-    debiased_monomials(basis, states.row(i).data(), noise, monomials ? monomials->row(i).data() : phi.data(), &slopes);
+    debiased_monomials(basis, states.row(i).data(), noise,
+                       monomials ? monomials->row(i).data() : phi.data(), &slopes);
     for (const auto& [o, m] : terms) J.row(i * n + o) += coefficients(o, m) * slopes.row(m);
   }
 }
@@ -67,12 +68,15 @@ void factor_into(BandedCholesky& root, const BandedCholesky& covariance) {
     for (Eigen::Index i = 0; i < root.size(); ++i) root.at(i, i) *= 1 + nugget;
     if (root.factor()) return;
   }
-  throw_data({"integrals of the rows", "a covariance that overflows or vanishes", "values whose powers are numbers",
-              "Give columns in units in which their values are near 1, or leave --scale at standard."});
+  throw_data(
+      {"integrals of the rows", "a covariance that overflows or vanishes",
+       "values whose powers are numbers",
+       "Give columns in units in which their values are near 1, or leave --scale at standard."});
 }
 
-/// Calls visit(k, l, first, last) for the pairs l <= k of a range that share observations, with the first of them and one past
-/// the last. Firsts and lasts never decrease along the rows, so that those which meet row k follow each other.
+/// Calls visit(k, l, first, last) for the pairs l <= k of a range that share observations, with the
+/// first of them and one past the last. Firsts and lasts never decrease along the rows, so that
+/// those which meet row k follow each other.
 template <class Visit>
 void for_each_pair(const WeakRows& rows, const WeakRange& range, Visit visit) {
   for (Eigen::Index k = range.first; k < range.last; ++k)
@@ -87,12 +91,14 @@ void for_each_pair(const WeakRows& rows, const WeakRange& range, Visit visit) {
 
 Eigen::Index overlap(const WeakRows& rows, const WeakRange& range) {
   Eigen::Index most = 0;
-  for_each_pair(rows, range, [&](Eigen::Index k, Eigen::Index l, int, int) { most = std::max(most, k - l); });
+  for_each_pair(rows, range,
+                [&](Eigen::Index k, Eigen::Index l, int, int) { most = std::max(most, k - l); });
   return most;
 }
 
 /// The covariance of all equations of a segment: entry (k n + o, l n + p).
-void joint_covariance(const WeakRows& rows, const WeakRange& range, const Matrix& J, Matrix& terms, BandedCholesky& C) {
+void joint_covariance(const WeakRows& rows, const WeakRange& range, const Matrix& J, Matrix& terms,
+                      BandedCholesky& C) {
   const int n = rows.dimension(), square = n * n;
   const Vector S = rows.noise.cwiseAbs2();
   C.clear();
@@ -159,14 +165,19 @@ BandedCholesky mean_covariance(const WeakRows& rows, const WeakRange& range, con
       sum += sk * sl;
       if (count > 0) sum += (vk * vl * square[i] - (sk * vl + vk * sl) * trace[i]) / n;
     }
-    C.at(k - range.first, l - range.first) = sum + (k == l ? rows.truncation.row(k).cwiseAbs2().transpose().cwiseQuotient(S.head(n)).mean() : 0);
+    C.at(k - range.first, l - range.first) =
+        sum + (k == l
+                   ? rows.truncation.row(k).cwiseAbs2().transpose().cwiseQuotient(S.head(n)).mean()
+                   : 0);
   });
   return C;
 }
 
 /// The triangle of rows, empty at first, with more rows below it.
-void fold(Eigen::MatrixXd& triangle, const Eigen::Ref<const Matrix>& below, Eigen::MatrixXd& stacked) {
-  stacked.setZero(std::max<Eigen::Index>(triangle.rows() + below.rows(), below.cols()), below.cols());
+void fold(Eigen::MatrixXd& triangle, const Eigen::Ref<const Matrix>& below,
+          Eigen::MatrixXd& stacked) {
+  stacked.setZero(std::max<Eigen::Index>(triangle.rows() + below.rows(), below.cols()),
+                  below.cols());
   if (triangle.rows() > 0) stacked.topRows(triangle.rows()) = triangle;
   stacked.middleRows(triangle.rows(), below.rows()) = below;
   Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(stacked);
@@ -178,26 +189,36 @@ void fold(Eigen::MatrixXd& triangle, const Eigen::Ref<const Matrix>& below, Eige
 struct WeakLinearisation::Part {
   WeakRange range;
   std::size_t segment;
-  Matrix features, targets;          // rows × monomials, rows × equations
-  Matrix J;                          // empty: 0
+  Matrix features, targets;  // rows × monomials, rows × equations
+  Matrix J;                  // empty: 0
   BandedCholesky covariance, root;
-  Matrix at, products;               // of every observation: [φ̃(û_i) | J_i (y_i - û_i)]; what joint_covariance works in
+  Matrix at,
+      products;  // of every observation: [φ̃(û_i) | J_i (y_i - û_i)]; what joint_covariance works in
 };
 
 WeakLinearisation::~WeakLinearisation() = default;
 
-WeakLinearisation::WeakLinearisation(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients,
-                                     const WeakPath& path)
+WeakLinearisation::WeakLinearisation(const WeakRows& rows, const MonomialBasis& basis,
+                                     const Matrix& coefficients, const WeakPath& path)
     : rows_(rows), basis_(basis) {
   const int n = rows.dimension();
   for (const WeakRange& range : ranges(rows)) {
     const BandedCholesky empty((range.last - range.first) * n, overlap(rows, range) * n + n - 1);
-    parts_.push_back({range, rows.functionals[static_cast<std::size_t>(range.first)].segment, {}, {}, {}, empty, empty, {}, {}});
+    parts_.push_back({range,
+                      rows.functionals[static_cast<std::size_t>(range.first)].segment,
+                      {},
+                      {},
+                      {},
+                      empty,
+                      empty,
+                      {},
+                      {}});
   }
   move_to(coefficients, path);
 }
 
-void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path, bool keep_covariance) {
+void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path,
+                                bool keep_covariance) {
   const int n = rows_.dimension(), F = basis_.size();
   const bool observed = path.states.empty();
   for (Part& part : parts_) {
@@ -206,12 +227,14 @@ void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path
     const Eigen::Index count = range.last - range.first;
     const Matrix& u = observed ? y : path.states[part.segment];
     if (!observed) part.at.resize(y.rows(), F + n);
-    jacobians(basis_, u, observed ? rows_.noise : path.noise, coefficients, part.J, observed ? nullptr : &part.at);
+    jacobians(basis_, u, observed ? rows_.noise : path.noise, coefficients, part.J,
+              observed ? nullptr : &part.at);
     part.features = rows_.integrals.middleRows(range.first, count);
     part.targets = rows_.increments.middleRows(range.first, count);
     if (!observed) {
       for (Eigen::Index i = 0; i < y.rows(); ++i)
-        for (int o = 0; o < n; ++o) part.at(i, F + o) = part.J.row(i * n + o).dot(y.row(i) - u.row(i));
+        for (int o = 0; o < n; ++o)
+          part.at(i, F + o) = part.J.row(i * n + o).dot(y.row(i) - u.row(i));
       for (Eigen::Index k = 0; k < count; ++k) {
         const auto& f = rows_.functionals[static_cast<std::size_t>(range.first + k)];
         const auto length = static_cast<Eigen::Index>(f.rule.value.size());
@@ -228,7 +251,8 @@ void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path
 }
 
 /// Rows [begin, end) of a part below those from `from` on that A ends with already.
-void WeakLinearisation::whiten(const Part& part, Eigen::Index from, Eigen::Index begin, Eigen::Index end, Matrix& A) const {
+void WeakLinearisation::whiten(const Part& part, Eigen::Index from, Eigen::Index begin,
+                               Eigen::Index end, Matrix& A) const {
   const int n = rows_.dimension(), F = basis_.size();
   Matrix before(begin - from, n * F + 1);
   if (begin > from) before = A.bottomRows(begin - from);
@@ -243,7 +267,8 @@ void WeakLinearisation::whiten(const Part& part, Eigen::Index from, Eigen::Index
 
 std::vector<Matrix> WeakLinearisation::whitened() const {
   std::vector<Matrix> all(parts_.size());
-  for (std::size_t k = 0; k < parts_.size(); ++k) whiten(parts_[k], 0, 0, parts_[k].root.size(), all[k]);
+  for (std::size_t k = 0; k < parts_.size(); ++k)
+    whiten(parts_[k], 0, 0, parts_[k].root.size(), all[k]);
   return all;
 }
 
@@ -256,19 +281,22 @@ EvidenceProblem WeakLinearisation::problem() {
 void WeakLinearisation::add_to(WeakProblem& p) {
   const int n = rows_.dimension(), F = basis_.size();
   if (p.squares.size() == 0) p.squares = Vector::Zero(F);
-  constexpr Eigen::Index kNumbers = 1 << 20;  // whitened at a time: of many equations a row has thousands
+  constexpr Eigen::Index kNumbers =
+      1 << 20;  // whitened at a time: of many equations a row has thousands
   for (const Part& part : parts_) {
     const Eigen::Index size = part.root.size(), reach = part.root.reach();
     const Eigen::Index step = std::max(reach, kNumbers / (n * F + 1));
     for (Eigen::Index begin = 0; begin < size; begin += step) {
-      const Eigen::Index from = std::max<Eigen::Index>(0, begin - reach), end = std::min(size, begin + step);
+      const Eigen::Index from = std::max<Eigen::Index>(0, begin - reach),
+                         end = std::min(size, begin + step);
       whiten(part, from, begin, end, rows_of_part_);
       fold(p.triangle, rows_of_part_.bottomRows(end - begin), stacked_);
     }
     p.rows += static_cast<double>(size);
   }
   for (const Part& part : parts_) {
-    for (Eigen::Index i = 0; i < part.root.size(); ++i) p.log_determinant += 2 * std::log(part.root.at(i, i));
+    for (Eigen::Index i = 0; i < part.root.size(); ++i)
+      p.log_determinant += 2 * std::log(part.root.at(i, i));
     p.squares += part.features.colwise().squaredNorm().transpose();
     p.constant += part.features.col(0).squaredNorm();
   }
@@ -290,7 +318,8 @@ EvidenceProblem WeakProblem::evidence(const MonomialBasis& basis, int equations)
   return p;
 }
 
-std::vector<Matrix> WeakLinearisation::states(const Matrix& coefficients, Vector& removed, double& count) const {
+std::vector<Matrix> WeakLinearisation::states(const Matrix& coefficients, Vector& removed,
+                                              double& count) const {
   const int n = rows_.dimension();
   std::vector<Matrix> path = rows_.states;
   for (const Part& part : parts_) {
@@ -307,7 +336,8 @@ std::vector<Matrix> WeakLinearisation::states(const Matrix& coefficients, Vector
         // ε̂_i = S Σ_k (s_ki - v_ki J_i)ᵀ (V⁻¹ r)_k
         for (Eigen::Index j = 0; j < all; ++j) {
           double sum = j < n ? s * pull(k, j) : 0;
-          for (int o = 0; part.J.size() > 0 && o < n; ++o) sum -= v * part.J(i * n + o, j) * pull(k, o);
+          for (int o = 0; part.J.size() > 0 && o < n; ++o)
+            sum -= v * part.J(i * n + o, j) * pull(k, o);
           u(i, j) -= S[j] * sum;
         }
       }
@@ -337,14 +367,15 @@ WeakPath WeakLinearisation::path(const Matrix& coefficients) const {
 
 namespace {
 
-/// The triangular factor of the whitened [A | d] of all segments; unknown o F + m is the coefficient of φ_m in
-/// equation o.
+/// The triangular factor of the whitened [A | d] of all segments; unknown o F + m is the
+/// coefficient of φ_m in equation o.
 Eigen::MatrixXd joint_triangle(const WeakRows& rows, const MonomialBasis& basis,
                                const Matrix& coefficients) {
   return WeakLinearisation(rows, basis, coefficients, {}).problem().triangle;
 }
 
-/// Least squares for the terms named, from the triangle of [A | d]; the misfit, χ² per degree of freedom.
+/// Least squares for the terms named, from the triangle of [A | d]; the misfit, χ² per degree of
+/// freedom.
 double solve(const Eigen::MatrixXd& triangle, double rows, Estimate& e) {
   const auto P = triangle.cols() - 1, terms = static_cast<Eigen::Index>(e.terms.size());
   Eigen::MatrixXd R(P + 1, terms);
@@ -361,14 +392,15 @@ double solve(const Eigen::MatrixXd& triangle, double rows, Estimate& e) {
   const Eigen::MatrixXd inverse = solver.pseudoInverse();
   const Vector unit = length.cwiseInverse();
   e.x = e.x.cwiseProduct(unit);
-  e.covariance =
-      std::max(1.0, misfit) * (unit.asDiagonal() * (inverse * inverse.transpose()) * unit.asDiagonal());
-  for (Eigen::Index q = 0; q < terms; ++q) e.covariance(q, q) = std::max(e.covariance(q, q), 1e-300);
+  e.covariance = std::max(1.0, misfit) *
+                 (unit.asDiagonal() * (inverse * inverse.transpose()) * unit.asDiagonal());
+  for (Eigen::Index q = 0; q < terms; ++q)
+    e.covariance(q, q) = std::max(e.covariance(q, q), 1e-300);
   return misfit;
 }
 
-/// The term not in `e` whose addition lowers χ² by most above its penalty, or -1. With r the residual and a a column less its
-/// projection on those in, χ² falls by (a·r)² / |a|².
+/// The term not in `e` whose addition lowers χ² by most above its penalty, or -1. With r the
+/// residual and a a column less its projection on those in, χ² falls by (a·r)² / |a|².
 int best_addition(const Eigen::MatrixXd& triangle, const Estimate& e, double misfit,
                   const std::vector<double>& penalty) {
   const auto P = triangle.cols() - 1, terms = static_cast<Eigen::Index>(e.terms.size());
@@ -384,7 +416,8 @@ int best_addition(const Eigen::MatrixXd& triangle, const Estimate& e, double mis
   double highest = 0;
   for (Eigen::Index q = 0; q < P; ++q) {
     const double size = rest.col(q).squaredNorm();
-    if (in[static_cast<std::size_t>(q)] || !(size > 1e-20 * triangle.col(q).squaredNorm())) continue;
+    if (in[static_cast<std::size_t>(q)] || !(size > 1e-20 * triangle.col(q).squaredNorm()))
+      continue;
     const double slope = rest.col(q).dot(rest.col(P));
     const double score =
         slope * slope / size / std::max(1.0, misfit) - penalty[static_cast<std::size_t>(q)];
@@ -410,7 +443,8 @@ Matrix coefficients_of(const Estimate& e, int n, int F) {
 /// The unknowns of all monomials up to a degree.
 std::vector<int> terms_up_to(const MonomialBasis& basis, int n, int degree) {
   std::vector<int> terms;
-  const auto count = static_cast<int>(monomial_count(basis.variables(), std::min(degree, basis.degree())));
+  const auto count =
+      static_cast<int>(monomial_count(basis.variables(), std::min(degree, basis.degree())));
   for (int o = 0; o < n; ++o)
     for (int m = 0; m < count; ++m) terms.push_back(o * basis.size() + m);
   return terms;
@@ -418,17 +452,19 @@ std::vector<int> terms_up_to(const MonomialBasis& basis, int n, int degree) {
 
 void check_rows(Eigen::Index rows, int monomials, const std::string& source) {
   if (rows < monomials)
-    throw_data({source, fmt::format("room for {} test functions", rows),
-                fmt::format("at least {}, one for each monomial", monomials),
-                fmt::format("Give longer trajectories (at least {} rows each) or choose a lower --degree.",
-                            kWeakRows)});
+    throw_data(
+        {source, fmt::format("room for {} test functions", rows),
+         fmt::format("at least {}, one for each monomial", monomials),
+         fmt::format("Give longer trajectories (at least {} rows each) or choose a lower --degree.",
+                     kWeakRows)});
 }
 
 }  // namespace
 
 namespace {
 
-void add_weak_rows(RowFactor& factor, const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients) {
+void add_weak_rows(RowFactor& factor, const WeakRows& rows, const MonomialBasis& basis,
+                   const Matrix& coefficients) {
   for (const WeakRange& range : ranges(rows)) {
     const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
     Matrix J;
@@ -443,9 +479,10 @@ void add_weak_rows(RowFactor& factor, const WeakRows& rows, const MonomialBasis&
   }
 }
 
-/// Coefficients of the terms named, each equation by itself and its rows weighted as if coefficients were 0: a start for the joint rounds at a
-/// fraction of the price of one.
-Matrix first_coefficients(WeakBlocks& blocks, const MonomialBasis& basis, const std::vector<int>& terms) {
+/// Coefficients of the terms named, each equation by itself and its rows weighted as if
+/// coefficients were 0: a start for the joint rounds at a fraction of the price of one.
+Matrix first_coefficients(WeakBlocks& blocks, const MonomialBasis& basis,
+                          const std::vector<int>& terms) {
   const int n = blocks.dimension(), F = basis.size();
   Matrix C = Matrix::Zero(n, F);
   RowFactor factor(basis.variables(), basis.degree(), n);
@@ -456,49 +493,59 @@ Matrix first_coefficients(WeakBlocks& blocks, const MonomialBasis& basis, const 
       if (q / F == o) own.push_back(q % F);
     if (own.empty()) continue;
     const Estimate e = evidence_fit(equation_problem(factor, o), own).posterior;
-    for (std::size_t c = 0; c < e.terms.size(); ++c) C(o, e.terms[c]) = e.x[static_cast<Eigen::Index>(c)];
+    for (std::size_t c = 0; c < e.terms.size(); ++c)
+      C(o, e.terms[c]) = e.x[static_cast<Eigen::Index>(c)];
   }
   return C;
 }
 
 }  // namespace
 
-WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis, const WeakPosteriorOptions& options,
-                             const std::string& source, const Observer& observer) {
+WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis,
+                             const WeakPosteriorOptions& options, const std::string& source,
+                             const Observer& observer) {
   WeakBlocks blocks(rows);
   return weak_posterior(blocks, basis, options, source, observer);
 }
 
-EvidenceProblem weak_problem(WeakBlocks& blocks, const MonomialBasis& basis, const Matrix& coefficients, const std::vector<WeakPath>& paths) {
+EvidenceProblem weak_problem(WeakBlocks& blocks, const MonomialBasis& basis,
+                             const Matrix& coefficients, const std::vector<WeakPath>& paths) {
   WeakProblem sums;
-  for (std::size_t b = 0; b < blocks.size(); ++b) WeakLinearisation(blocks.block(b), basis, coefficients, paths[b]).add_to(sums);
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    WeakLinearisation(blocks.block(b), basis, coefficients, paths[b]).add_to(sums);
   return sums.evidence(basis, blocks.dimension());
 }
 
-WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis, const WeakPosteriorOptions& options,
-                             const std::string& source, const Observer& observer) {
+WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis,
+                             const WeakPosteriorOptions& options, const std::string& source,
+                             const Observer& observer) {
   const int n = blocks.dimension(), F = basis.size();
-  const std::vector<int> candidates = options.terms.empty() ? terms_up_to(basis, n, options.degree) : options.terms,
+  const std::vector<int> candidates = options.terms.empty() ? terms_up_to(basis, n, options.degree)
+                                                            : options.terms,
                          low = terms_up_to(basis, n, std::min(options.degree, 2));
   const bool select = options.select && options.terms.empty();
   check_rows(blocks.rows(), static_cast<int>(candidates.size()) / n, source);
   constexpr int most = 20;
   constexpr double kSettled = 0.2, kFar = std::numeric_limits<double>::infinity();
-  // With so little change since it was computed a covariance does as well as a new one: coefficients differ by hundredths of their sd. Not with all terms in,
-  // which are determined too badly for that.
+  // With so little change since it was computed a covariance does as well as a new one:
+  // coefficients differ by hundredths of their sd. Not with all terms in, which are determined too
+  // badly for that.
   constexpr double kNear = 3;
   WeakPosterior result;
   // Terms up to degree 2 first: from all of a high degree the first coefficients are too far off.
   Matrix C = first_coefficients(blocks, basis, select ? low : candidates);
   std::vector<WeakPath> paths(blocks.size());
-  // Of one block the linearisation stays; of many each is made twice in a round, before its coefficients are known and after.
+  // Of one block the linearisation stays; of many each is made twice in a round, before its
+  // coefficients are known and after.
   const bool one = blocks.size() == 1;
   std::optional<WeakLinearisation> around;
-  double moved = kFar;     // the largest change of a coefficient in the round before, in units of its sd
+  double moved =
+      kFar;  // the largest change of a coefficient in the round before, in units of its sd
   double moved_since = 0;  // since the covariance was computed
   for (int round = 0; round < most; ++round) {
     const auto progress = [&](std::size_t b) {
-      observer("weighting rows", (round + static_cast<double>(b) / static_cast<double>(2 * blocks.size())) / most);
+      observer("weighting rows",
+               (round + static_cast<double>(b) / static_cast<double>(2 * blocks.size())) / most);
     };
     const bool keep = select && round >= 2 && moved_since < kNear;
     if (!keep) moved_since = 0;
@@ -513,7 +560,8 @@ WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis, con
     }
     const EvidenceProblem problem = sums.evidence(basis, n);
     const std::vector<int> before = std::move(result.fit.posterior.terms);
-    result.fit = select ? evidence_search(problem, round < 2 ? low : before, candidates) : evidence_fit(problem, candidates);
+    result.fit = select ? evidence_search(problem, round < 2 ? low : before, candidates)
+                        : evidence_fit(problem, candidates);
     const Estimate& now = result.fit.posterior;
     const Matrix next = coefficients_of(now, n, F);
     moved = now.terms == before ? 0 : kFar;
@@ -521,7 +569,9 @@ WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis, con
       const int o = now.terms[q] / F, m = now.terms[q] % F;
       const auto at = static_cast<Eigen::Index>(q);
       const double change = std::abs(next(o, m) - C(o, m)), sd = std::sqrt(now.covariance(at, at));
-      moved = std::isfinite(change / sd) || change == 0 ? std::max(moved, change == 0 ? 0 : change / sd) : kFar;
+      moved = std::isfinite(change / sd) || change == 0
+                  ? std::max(moved, change == 0 ? 0 : change / sd)
+                  : kFar;
     }
     moved_since += moved;
     const Matrix linearised = std::exchange(C, next);
@@ -542,7 +592,8 @@ WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis, con
   return result;
 }
 
-RowFactor weak_factor(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients) {
+RowFactor weak_factor(const WeakRows& rows, const MonomialBasis& basis,
+                      const Matrix& coefficients) {
   RowFactor factor(basis.variables(), basis.degree(), rows.dimension());
   add_weak_rows(factor, rows, basis, coefficients);
   return factor;
@@ -587,8 +638,9 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
     for (const int p : basis.powers(q % F)) degree += p;
     penalty.push_back(term_penalty(degree, basis.variables(), observations));
   }
-  // Selection starts from the terms up to degree 2: from all of a high degree the first coefficients, and so
-  // the covariance they give, are too far off. Where they leave much unexplained it starts from all after all.
+  // Selection starts from the terms up to degree 2: from all of a high degree the first
+  // coefficients, and so the covariance they give, are too far off. Where they leave much
+  // unexplained it starts from all after all.
   const int low = options.select && basis.degree() > 2
                       ? static_cast<int>(monomial_count(basis.variables(), 2))
                       : F;
@@ -608,7 +660,8 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
         r.sd(o, m) = std::sqrt(e.covariance(at, at));
       }
     };
-    // Coefficients and covariance of the rows in turn until they agree to a tenth of a standard deviation.
+    // Coefficients and covariance of the rows in turn until they agree to a tenth of a standard
+    // deviation.
     const auto settle = [&] {
       for (int round = 0; round < options.rounds; ++round) {
         observer("weighting rows", 1 - static_cast<double>(e.terms.size()) / (P + 1));

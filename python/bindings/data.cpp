@@ -50,7 +50,8 @@ Dataset Data::columns() const { return {variables, {}, certified_until, name, ti
 std::shared_ptr<const Dataset> Data::dataset() const {
   if (owned) return owned;
   auto copy = std::make_shared<Dataset>(columns());
-  const auto n = static_cast<Eigen::Index>(variables.size()), m = static_cast<Eigen::Index>(inputs.size());
+  const auto n = static_cast<Eigen::Index>(variables.size()),
+             m = static_cast<Eigen::Index>(inputs.size());
   for (const Run& r : runs) {
     Trajectory& t = copy->trajectories.emplace_back();
     t.id = r.id;
@@ -99,11 +100,13 @@ const cli::Command& split_words() {
   return command;
 }
 
-/// Words that say how to read. Missing values may be kept: whether the fit can use them, it says itself.
+/// Words that say how to read. Missing values may be kept: whether the fit can use them, it says
+/// itself.
 cli::Arguments reading_words(const std::string& name, nb::dict keywords) {
   nb::dict all;
   for (const auto [key, value] : keywords) all[key] = value;
-  if (keywords.contains("missing") && nb::cast<std::string>(nb::str(nb::object(keywords["missing"]))) == "keep")
+  if (keywords.contains("missing") &&
+      nb::cast<std::string>(nb::str(nb::object(keywords["missing"]))) == "keep")
     all["posterior"] = "trajectory";
   return words(fit_words(), name, all);
 }
@@ -113,7 +116,9 @@ Data read_files(const std::vector<std::string>& paths, nb::dict keywords) {
   const ReadOptions options = cli::fit_columns(a);
   const std::string time_input = cli::fit_options(a).time_name;
   return unlocked(nb::none(), [&](Watch&) {
-    Data d = data_of(read_observations(std::vector<std::filesystem::path>(paths.begin(), paths.end()), options), time_input);
+    Data d = data_of(
+        read_observations(std::vector<std::filesystem::path>(paths.begin(), paths.end()), options),
+        time_input);
     d.keeps_missing = options.missing == MissingRule::keep;
     return d;
   });
@@ -138,7 +143,8 @@ std::string shape_text(const Doubles& a) {
 }
 
 /// Names for columns that have none: x1, x2, … as for .npy files.
-std::vector<std::string> names_for(std::vector<std::string> given, long count, const char* what, const char* letter) {
+std::vector<std::string> names_for(std::vector<std::string> given, long count, const char* what,
+                                   const char* letter) {
   if (given.empty())
     for (long i = 1; i <= count; ++i) given.push_back(fmt::format("{}{}", letter, i));
   if (static_cast<long>(given.size()) != count)
@@ -147,7 +153,8 @@ std::vector<std::string> names_for(std::vector<std::string> given, long count, c
   return given;
 }
 
-/// Rows of the caller's arrays, checked as those of files are; a missing value splits a trajectory where that is asked for.
+/// Rows of the caller's arrays, checked as those of files are; a missing value splits a trajectory
+/// where that is asked for.
 class ArrayRows {
  public:
   ArrayRows(Data& data, const ReadOptions& options, Watch& watch)
@@ -176,8 +183,10 @@ class ArrayRows {
         if (!missing) missing = column;
       };
       put(0, whole.time(i));
-      for (std::size_t c = 0; c < n; ++c) put(1 + c, whole.states[i * whole.state_stride + static_cast<long>(c)]);
-      for (std::size_t c = 0; c < m; ++c) put(1 + n + c, whole.inputs[i * whole.input_stride + static_cast<long>(c)]);
+      for (std::size_t c = 0; c < n; ++c)
+        put(1 + c, whole.states[i * whole.state_stride + static_cast<long>(c)]);
+      for (std::size_t c = 0; c < m; ++c)
+        put(1 + n + c, whole.inputs[i * whole.input_stride + static_cast<long>(c)]);
       at_ = i;
       whole_ = &whole;
       if (missing)
@@ -190,14 +199,16 @@ class ArrayRows {
 
   void finish() {
     if (rows_.count() == 0)
-      throw_data({data_.name, fmt::format("{} rows, each with a missing cell", table_.dropped), "rows of numbers",
-                  "Check that the arrays were filled."});
+      throw_data({data_.name, fmt::format("{} rows, each with a missing cell", table_.dropped),
+                  "rows of numbers", "Check that the arrays were filled."});
     rows_.finish();
     for (std::size_t k = 0; k < data_.runs.size(); ++k) data_.runs[k].id = table_.ids[k];
   }
 
  private:
-  std::string time_name() const { return options_.time.empty() ? time_column(data_.columns()) : options_.time; }
+  std::string time_name() const {
+    return options_.time.empty() ? time_column(data_.columns()) : options_.time;
+  }
   const ReadOptions& checked(const ReadOptions& given) {
     options_ = given;
     options_.time = time_name();
@@ -205,9 +216,12 @@ class ArrayRows {
     options_.variables = data_.variables;
     options_.inputs = data_.inputs;
     if (given.sort || given.duplicates != DuplicateRule::error || !given.id.empty())
-      throw_usage({given.sort ? "--sort" : !given.id.empty() ? "--id" : "--duplicates", "it with arrays",
-                   "a file or a DataFrame",
-                   "Arrays are used where they are: put them in order first, a trajectory an array."});
+      throw_usage(
+          {given.sort          ? "--sort"
+           : !given.id.empty() ? "--id"
+                               : "--duplicates",
+           "it with arrays", "a file or a DataFrame",
+           "Arrays are used where they are: put them in order first, a trajectory an array."});
     return options_;
   }
   void take(const TableRow& row) {
@@ -233,14 +247,18 @@ class ArrayRows {
   long at_ = 0, number_ = 0;
 };
 
-/// `times` may be None: then the first column, or with --sample-step none. Each list has an array per trajectory.
-Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict keywords, const std::string& name) {
+/// `times` may be None: then the first column, or with --sample-step none. Each list has an array
+/// per trajectory.
+Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict keywords,
+                 const std::string& name) {
   nb::dict reading;
   for (const auto [key, value] : keywords)
-    if (nb::cast<std::string>(key) != "variables" && nb::cast<std::string>(key) != "inputs") reading[key] = value;
+    if (nb::cast<std::string>(key) != "variables" && nb::cast<std::string>(key) != "inputs")
+      reading[key] = value;
   const ReadOptions options = cli::fit_columns(reading_words(name, reading));
   const auto list_of = [&](const char* key) {
-    return keywords.contains(key) ? names_of(nb::object(keywords[key]), key) : std::vector<std::string>{};
+    return keywords.contains(key) ? names_of(nb::object(keywords[key]), key)
+                                  : std::vector<std::string>{};
   };
 
   Data d;
@@ -249,8 +267,9 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
   std::vector<std::string> input_names = list_of("inputs");
   const std::string time_name = options.time.empty() ? "t" : options.time;
   std::erase_if(input_names, [&](const std::string& input) {
-    const bool time = options.time.empty() ? input == "t" || input == "time" || input == "T" || input == "Time"
-                                           : input == options.time;
+    const bool time = options.time.empty()
+                          ? input == "t" || input == "time" || input == "T" || input == "Time"
+                          : input == options.time;
     if (time) d.time_input = input;
     return time;
   });
@@ -259,14 +278,15 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
   };
   const bool timeless = times.is_none() && options.step > 0;
   if (!times.is_none() && options.step > 0)
-    throw_usage({"option --sample-step", "it beside the times", "one of them", "Remove the option."});
+    throw_usage(
+        {"option --sample-step", "it beside the times", "one of them", "Remove the option."});
   std::vector<Data::Run> wholes;
   long width = -1, input_width = -1;
   const auto same_width = [&](long& known, long found, const char* what) {
     if (known < 0) known = found;
     if (known != found)
-      throw_data({name + ", " + what, fmt::format("{} columns after {}", found, known), "the same in every trajectory",
-                  "Give every trajectory the same columns."});
+      throw_data({name + ", " + what, fmt::format("{} columns after {}", found, known),
+                  "the same in every trajectory", "Give every trajectory the same columns."});
   };
   for (std::size_t k = 0; k < states.size(); ++k) {
     const Doubles& u = *hold(states[k]);
@@ -274,16 +294,19 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
     const Doubles* w = inputs.is_none() ? nullptr : hold(inputs[k]);
     const int skip = t || timeless ? 0 : 1;  // the first column is the time
     if (u.dimensions() < 1 || u.dimensions() > 3 || (u.dimensions() == 1 && skip) ||
-        (u.dimensions() == 3 && (t || w)) || u.size() == 0 || (skip && u.size(u.dimensions() - 1) < 2))
-      throw_data({name, shape_text(u), "rows × columns, with at least one row and one variable",
-                  skip ? "Without times the first column is the time, or give the spacing: sample_step=H."
-                       : "Give an array for each trajectory."});
+        (u.dimensions() == 3 && (t || w)) || u.size() == 0 ||
+        (skip && u.size(u.dimensions() - 1) < 2))
+      throw_data(
+          {name, shape_text(u), "rows × columns, with at least one row and one variable",
+           skip ? "Without times the first column is the time, or give the spacing: sample_step=H."
+                : "Give an array for each trajectory."});
     const long blocks = u.dimensions() == 3 ? u.size(0) : 1;
     const long rows = u.dimensions() == 3 ? u.size(1) : u.size(0);
     const long columns = u.dimensions() == 1 ? 1 : u.size(u.dimensions() - 1);
     same_width(width, columns - skip, "variables");
     if (columns > 10'000)
-      throw_data({name, shape_text(u), "rows × at most 10000 columns", "Give the array the other way round: a.T."});
+      throw_data({name, shape_text(u), "rows × at most 10000 columns",
+                  "Give the array the other way round: a.T."});
     if (t && (t->size() != rows || t->dimensions() > 1))
       throw_data({name, shape_text(*t) + " as times", fmt::format("{} times, one per row", rows),
                   "Give a time for every row."});
@@ -295,8 +318,12 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
     }
     for (long b = 0; b < blocks; ++b) {
       const double* base = u.data() + b * rows * columns;
-      wholes.push_back({"", rows, t ? t->data() : skip ? base : nullptr, t ? 1 : columns, base + skip, columns,
-                        w ? w->data() : nullptr, w && w->dimensions() == 2 ? w->size(1) : 1, 0, options.step});
+      wholes.push_back({"", rows,
+                        t      ? t->data()
+                        : skip ? base
+                               : nullptr,
+                        t ? 1 : columns, base + skip, columns, w ? w->data() : nullptr,
+                        w && w->dimensions() == 2 ? w->size(1) : 1, 0, options.step});
     }
   }
   d.variables = names_for(list_of("variables"), width, "--variables", "x");
@@ -313,7 +340,8 @@ nb::object states_of(const Data& d, std::size_t k) {
   const Data::Run& r = d.runs.at(k);
   NewArray a = new_array(r.rows, static_cast<long>(d.variables.size()));
   for (long i = 0; i < r.rows; ++i)
-    std::copy_n(r.states + i * r.state_stride, d.variables.size(), a.data + i * static_cast<long>(d.variables.size()));
+    std::copy_n(r.states + i * r.state_stride, d.variables.size(),
+                a.data + i * static_cast<long>(d.variables.size()));
   return a.array;
 }
 
@@ -322,7 +350,8 @@ nb::object inputs_of(const Data& d, std::size_t k) {
   NewArray a = new_array(r.rows, static_cast<long>(d.inputs.size()));
   for (long i = 0; i < r.rows; ++i)
     if (r.inputs)
-      std::copy_n(r.inputs + i * r.input_stride, d.inputs.size(), a.data + i * static_cast<long>(d.inputs.size()));
+      std::copy_n(r.inputs + i * r.input_stride, d.inputs.size(),
+                  a.data + i * static_cast<long>(d.inputs.size()));
   return a.array;
 }
 
@@ -357,7 +386,8 @@ std::string data_figure(const Data& d) {
 }
 
 nb::dict inspect_data(const Data& d) {
-  const Inspection i = unlocked(nb::none(), [&](Watch& watch) { return inspect(d.source([&] { watch.poll(); })); });
+  const Inspection i =
+      unlocked(nb::none(), [&](Watch& watch) { return inspect(d.source([&] { watch.poll(); })); });
   nb::dict result;
   result["rows"] = i.rows;
   result["first_time"] = i.first_time;
@@ -366,7 +396,9 @@ nb::dict inspect_data(const Data& d) {
   result["even"] = i.even;
   result["gaps"] = i.gaps;
   result["missing"] = i.missing;
-  const auto list = [](const Vector& v) { return to_array(std::span(v.data(), static_cast<std::size_t>(v.size()))); };
+  const auto list = [](const Vector& v) {
+    return to_array(std::span(v.data(), static_cast<std::size_t>(v.size())));
+  };
   result["smallest"] = list(i.smallest);
   result["largest"] = list(i.largest);
   result["mean"] = list(i.mean);
@@ -400,7 +432,10 @@ void bind_data(nb::module_& m) {
                      for (const auto& r : d.runs) rows.push_back(r.rows);
                      return rows;
                    })
-      .def("address", [](const Data& d, std::size_t k) { return reinterpret_cast<std::uintptr_t>(d.runs.at(k).states); })
+      .def("address",
+           [](const Data& d, std::size_t k) {
+             return reinterpret_cast<std::uintptr_t>(d.runs.at(k).states);
+           })
       .def("find",
            [](const Data& d, const std::string& id) {
              Dataset ids{.source = d.name};
@@ -410,14 +445,18 @@ void bind_data(nb::module_& m) {
       .def("times", &times_of)
       .def("states", &states_of)
       .def("input_values", &inputs_of)
-      .def("write", [](const Data& d, const std::string& path) {
-        unlocked(nb::none(), [&](Watch&) { write_observations(path, *d.dataset()); });
-      })
-      .def("split", [](const Data& d, nb::dict keywords) {
-        const double holdout = words(split_words(), d.name, keywords).number("--holdout");
-        Split parts = unlocked(nb::none(), [&](Watch&) { return split_last(*d.dataset(), holdout); });
-        return std::pair(data_of(std::move(parts.train), d.time_input), data_of(std::move(parts.test), d.time_input));
-      })
+      .def("write",
+           [](const Data& d, const std::string& path) {
+             unlocked(nb::none(), [&](Watch&) { write_observations(path, *d.dataset()); });
+           })
+      .def("split",
+           [](const Data& d, nb::dict keywords) {
+             const double holdout = words(split_words(), d.name, keywords).number("--holdout");
+             Split parts =
+                 unlocked(nb::none(), [&](Watch&) { return split_last(*d.dataset(), holdout); });
+             return std::pair(data_of(std::move(parts.train), d.time_input),
+                              data_of(std::move(parts.test), d.time_input));
+           })
       .def("inspect", &inspect_data)
       .def("derivatives",
            [](const Data& d, const std::string& method) {
@@ -429,15 +468,20 @@ void bind_data(nb::module_& m) {
       .def("svg", &data_figure);
   m.def("read_files", &read_files);
   m.def("read_bytes", &read_bytes);
-  m.def("from_arrays", &from_arrays, nb::arg("times").none(), nb::arg("states"), nb::arg("inputs").none(),
-        nb::arg("keywords"), nb::arg("name"));
-  m.def("simulate", [](const std::string& system, nb::dict keywords, nb::object progress) {
-    const cli::Arguments a = words(simulate_words(), system, keywords);
-    cli::Simulation made = unlocked(progress, [&](Watch& watch) { return cli::simulate(a, observer(watch)); });
-    if (made.status != SolveStatus::finished) throw std::runtime_error(cli::simulate_complaint(a, made));
-    made.data.source = system;
-    return data_of(std::move(made.data));
-  }, nb::arg("system"), nb::arg("keywords"), nb::arg("progress").none());
+  m.def("from_arrays", &from_arrays, nb::arg("times").none(), nb::arg("states"),
+        nb::arg("inputs").none(), nb::arg("keywords"), nb::arg("name"));
+  m.def(
+      "simulate",
+      [](const std::string& system, nb::dict keywords, nb::object progress) {
+        const cli::Arguments a = words(simulate_words(), system, keywords);
+        cli::Simulation made =
+            unlocked(progress, [&](Watch& watch) { return cli::simulate(a, observer(watch)); });
+        if (made.status != SolveStatus::finished)
+          throw std::runtime_error(cli::simulate_complaint(a, made));
+        made.data.source = system;
+        return data_of(std::move(made.data));
+      },
+      nb::arg("system"), nb::arg("keywords"), nb::arg("progress").none());
 }
 
 }  // namespace odecast::python

@@ -23,7 +23,9 @@ struct Data {
     long first = 0;
     double step = 0;
 
-    double time(long i) const { return times ? times[i * time_stride] : static_cast<double>(first + i) * step; }
+    double time(long i) const {
+      return times ? times[i * time_stride] : static_cast<double>(first + i) * step;
+    }
   };
 
   std::vector<std::string> variables, inputs;

@@ -15,8 +15,10 @@ const cli::Command& evaluate_words() {
 }
 
 /// What evaluate --json prints.
-std::string evaluate_model(const FittedModel& m, const Data& truth, nb::dict keywords, nb::object progress) {
-  const EvaluateOptions options = cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
+std::string evaluate_model(const FittedModel& m, const Data& truth, nb::dict keywords,
+                           nb::object progress) {
+  const EvaluateOptions options =
+      cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
   return unlocked(progress, [&](Watch& watch) {
     const Evaluation all = odecast::evaluate(m.model, *truth.dataset(), options, observer(watch));
     return cli::evaluation_json(all, options).dump();
@@ -24,8 +26,10 @@ std::string evaluate_model(const FittedModel& m, const Data& truth, nb::dict key
 }
 
 /// The model that calibrate writes.
-ModelPointer calibrate_model(const FittedModel& m, const Data& truth, nb::dict keywords, nb::object progress) {
-  EvaluateOptions options = cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
+ModelPointer calibrate_model(const FittedModel& m, const Data& truth, nb::dict keywords,
+                             nb::object progress) {
+  EvaluateOptions options =
+      cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
   options.forecast.calibrated = false;
   return unlocked(progress, [&](Watch& watch) {
     const Evaluation all = odecast::evaluate(m.model, *truth.dataset(), options, observer(watch));
@@ -41,7 +45,8 @@ ModelPointer calibrate_model(const FittedModel& m, const Data& truth, nb::dict k
 }  // namespace
 
 void bind_evaluate(nb::module_& m) {
-  m.def("evaluate", &evaluate_model, nb::arg("model"), nb::arg("truth"), nb::arg("keywords"), nb::arg("progress").none());
+  m.def("evaluate", &evaluate_model, nb::arg("model"), nb::arg("truth"), nb::arg("keywords"),
+        nb::arg("progress").none());
   m.def("calibrate", &calibrate_model, nb::arg("model"), nb::arg("truth"), nb::arg("keywords"),
         nb::arg("progress").none());
 }

@@ -23,7 +23,7 @@ namespace {
 /// A forecast, and what its page needs beside it.
 struct FinishedForecast {
   Forecast forecast;
-  ModelPointer model = {};                       ///< null for one from a file or of a user's posterior
+  ModelPointer model = {};  ///< null for one from a file or of a user's posterior
   std::optional<cli::Arguments> arguments = {};  ///< how it was asked for; none of a file
   std::string call = {};                         ///< the same in Python
 
@@ -89,7 +89,8 @@ class CallablePosterior : public Posterior {
  private:
   static void read_numbers(nb::handle answer, std::size_t n, double* to) {
     const auto wrong = [&](std::size_t found) {
-      throw_usage({"the right-hand side", fmt::format("{} numbers", found), fmt::format("{}, one per variable", n),
+      throw_usage({"the right-hand side", fmt::format("{} numbers", found),
+                   fmt::format("{}, one per variable", n),
                    "Let it return du/dt for every variable."});
     };
     if (PyList_Check(answer.ptr()) || PyTuple_Check(answer.ptr())) {
@@ -105,15 +106,19 @@ class CallablePosterior : public Posterior {
         nb::object(nb::module_::import_("numpy").attr("ascontiguousarray")).release().ptr();
     static PyObject* const float_type = reinterpret_cast<PyObject*>(&PyFloat_Type);
     const bool ready = Doubles::would_take(answer);
-    if (!ready && nb::hasattr(answer, "dtype") && nb::cast<std::string>(nb::str(answer.attr("dtype").attr("kind"))) == "c")
+    if (!ready && nb::hasattr(answer, "dtype") &&
+        nb::cast<std::string>(nb::str(answer.attr("dtype").attr("kind"))) == "c")
       throw nb::type_error("the right-hand side returned complex numbers, expected real ones");
-    const nb::object array = ready ? nb::borrow(answer) : nb::object(nb::handle(contiguous)(answer, nb::handle(float_type)));
+    const nb::object array =
+        ready ? nb::borrow(answer)
+              : nb::object(nb::handle(contiguous)(answer, nb::handle(float_type)));
     const Doubles values(array);
     if (values.values().size() != n) wrong(values.values().size());
     std::copy_n(values.data(), n, to);
   }
   [[noreturn]] static void no_moments() {
-    throw_usage({"posterior", "draws only", "a mean field or finitely many fields", "Use draws of it."});
+    throw_usage(
+        {"posterior", "draws only", "a mean field or finitely many fields", "Use draws of it."});
   }
   std::shared_ptr<SharedObject> draw_;
   int dimension_;
@@ -133,7 +138,8 @@ Model bare_model(const std::vector<std::string>& variables, const Vector& init, 
 }
 
 /// Times and inputs that Python gives as arrays instead of files.
-void take_arrays(const cli::Arguments& a, const Model& model, nb::handle at, nb::handle drive, ForecastOptions& o) {
+void take_arrays(const cli::Arguments& a, const Model& model, nb::handle at, nb::handle drive,
+                 ForecastOptions& o) {
   if (at.is_none()) {
     o.times = cli::even_times(a, model, o);
   } else {
@@ -149,51 +155,62 @@ void take_arrays(const cli::Arguments& a, const Model& model, nb::handle at, nb:
   signal.times.assign(times.values().begin(), times.values().end());
   const long columns = values.dimensions() == 1 ? 1 : values.size(1);
   if (values.size(0) != times.size())
-    throw_usage({"--drive", fmt::format("{} rows at {} times", values.size(0), times.size()), "a row for every time",
-                 "Give times and values of the same length."});
+    throw_usage({"--drive", fmt::format("{} rows at {} times", values.size(0), times.size()),
+                 "a row for every time", "Give times and values of the same length."});
   signal.values = Eigen::Map<const Matrix>(values.data(), values.size(0), columns);
   o.inputs = std::move(signal);
 }
 
-/// `at` and `drive` are None or arrays; `keywords` name them too, where given, as the command line does.
-ForecastPointer forecast_model(ModelPointer m, nb::dict keywords, nb::object at, nb::object drive, int samples,
-                               nb::object progress, const std::string& call) {
+/// `at` and `drive` are None or arrays; `keywords` name them too, where given, as the command line
+/// does.
+ForecastPointer forecast_model(ModelPointer m, nb::dict keywords, nb::object at, nb::object drive,
+                               int samples, nb::object progress, const std::string& call) {
   const cli::Arguments a = words(forecast_words(), "model", keywords);
   ForecastOptions o = cli::forecast_options(a, m->model);
   take_arrays(a, m->model, at, drive, o);
   o.samples = samples;
   auto result = std::make_shared<FinishedForecast>();
-  unlocked(progress, [&](Watch& watch) { result->forecast = forecast(m->model, o, observer(watch)); });
+  unlocked(progress,
+           [&](Watch& watch) { result->forecast = forecast(m->model, o, observer(watch)); });
   result->arguments = a;
   result->call = call;
   result->model = std::move(m);
   return result;
 }
 
-ForecastPointer forecast_draws(nb::object draw, nb::object names, nb::dict keywords,
-                               nb::object at, int samples, nb::object progress, const std::string& call) {
+ForecastPointer forecast_draws(nb::object draw, nb::object names, nb::dict keywords, nb::object at,
+                               int samples, nb::object progress, const std::string& call) {
   const std::vector<std::string> variables = names_of(names, "variables");
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const char* fault = name_fault(variables[i]);
-    if (fault || std::find(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(i), variables[i]) - variables.begin() < static_cast<std::ptrdiff_t>(i))
-      throw_usage({"variables", fault ? fault : shown(variables[i]) + " twice", "different names of one line without blanks at their ends",
+    if (fault || std::find(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(i),
+                           variables[i]) -
+                         variables.begin() <
+                     static_cast<std::ptrdiff_t>(i))
+      throw_usage({"variables", fault ? fault : shown(variables[i]) + " twice",
+                   "different names of one line without blanks at their ends",
                    "Name every variable."});
   }
   const cli::Arguments a = words(forecast_words(), "draws", keywords);
   const std::vector<double> start = a.numbers("--init");
   if (start.size() != variables.size())
     throw_usage({"option --init", fmt::format("{} values", start.size()),
-                 fmt::format("{}, one per variable", variables.size()), "Give the start of the forecast."});
+                 fmt::format("{}, one per variable", variables.size()),
+                 "Give the start of the forecast."});
   if (at.is_none() && !a.given("--step"))
-    throw_usage({"option --step", "nothing", "the spacing of the output times", "There are no data to take it from."});
-  const Model model = bare_model(variables, cli::to_vector(start), a.given("--step") ? a.number("--step") : 1);
+    throw_usage({"option --step", "nothing", "the spacing of the output times",
+                 "There are no data to take it from."});
+  const Model model =
+      bare_model(variables, cli::to_vector(start), a.given("--step") ? a.number("--step") : 1);
   ForecastOptions o = cli::forecast_options(a, model);
   take_arrays(a, model, at, nb::none(), o);
   o.samples = samples;
   o.threads = 1;  // the interpreter runs one at a time
   const CallablePosterior posterior(std::move(draw), model.dimension());
   auto result = std::make_shared<FinishedForecast>();
-  unlocked(progress, [&](Watch& watch) { result->forecast = forecast(posterior, model, o, observer(watch)); });
+  unlocked(progress, [&](Watch& watch) {
+    result->forecast = forecast(posterior, model, o, observer(watch));
+  });
   result->arguments = a;
   result->call = call;
   return result;
@@ -204,17 +221,22 @@ struct SingleResult {
   std::string complaint;
 };
 
-SingleResult forecast_single(ModelPointer m, nb::dict keywords, nb::object at, nb::object drive, nb::object progress) {
+SingleResult forecast_single(ModelPointer m, nb::dict keywords, nb::object at, nb::object drive,
+                             nb::object progress) {
   const cli::Arguments a = words(forecast_words(), "model", keywords);
   ForecastOptions o = cli::forecast_options(a, m->model);
   take_arrays(a, m->model, at, drive, o);
   const auto field = a.text("--field") == "mean" ? SingleField::mean : SingleField::point;
-  SingleTrajectory one =
-      unlocked(progress, [&](Watch& watch) { return single_trajectory(m->model, field, o, observer(watch)); });
+  SingleTrajectory one = unlocked(progress, [&](Watch& watch) {
+    return single_trajectory(m->model, field, o, observer(watch));
+  });
   SingleResult result;
   if (one.status != SolveStatus::finished)
-    result.complaint = fmt::format("the trajectory {} at t = {:.6g}", status_name(one.status), one.reached);
-  result.data = data_of({.variables = m->model.variables, .trajectories = {{"", one.times, one.states}}, .source = "forecast"});
+    result.complaint =
+        fmt::format("the trajectory {} at t = {:.6g}", status_name(one.status), one.reached);
+  result.data = data_of({.variables = m->model.variables,
+                         .trajectories = {{"", one.times, one.states}},
+                         .source = "forecast"});
   return result;
 }
 
@@ -231,10 +253,12 @@ std::string figure(const FinishedForecast& f, const Data* truth, const std::stri
   return forecast_figure(f.forecast, content);
 }
 
-void report(const FinishedForecast& f, const std::string& path, const Data* truth, nb::dict keywords) {
+void report(const FinishedForecast& f, const std::string& path, const Data* truth,
+            nb::dict keywords) {
   if (!f.model)
     throw_usage({"report", "a forecast without its model", "one that a model made",
-                 "Forecast with a model; a forecast from a file or of a function of yours has no equations to show."});
+                 "Forecast with a model; a forecast from a file or of a function of yours has no "
+                 "equations to show."});
   keywords["report"] = path;
   if (truth) keywords["truth"] = truth->name;
   const cli::Arguments a = words(forecast_words(), "model", keywords);
@@ -257,9 +281,17 @@ std::string score_forecast(const FinishedForecast& f, const Data& truth, nb::dic
   return cli::score_json(score(f.forecast, *truth.dataset(), options)).dump();
 }
 
-constexpr Matrix Forecast::* kMatrices[] = {
-    &Forecast::mean,     &Forecast::sd,      &Forecast::lower,          &Forecast::upper,          &Forecast::q_lower,         &Forecast::q_median,
-    &Forecast::q_upper,  &Forecast::observed_lower, &Forecast::observed_upper, &Forecast::observed_q_lower, &Forecast::observed_q_upper};
+constexpr Matrix Forecast::*kMatrices[] = {&Forecast::mean,
+                                           &Forecast::sd,
+                                           &Forecast::lower,
+                                           &Forecast::upper,
+                                           &Forecast::q_lower,
+                                           &Forecast::q_median,
+                                           &Forecast::q_upper,
+                                           &Forecast::observed_lower,
+                                           &Forecast::observed_upper,
+                                           &Forecast::observed_q_lower,
+                                           &Forecast::observed_q_upper};
 
 /// All of it, for pickle.
 nb::tuple state_of(const FinishedForecast& f) {
@@ -267,19 +299,22 @@ nb::tuple state_of(const FinishedForecast& f) {
   nb::list matrices, samples;
   for (const auto part : kMatrices) matrices.append(to_array(c.*part));
   for (const Matrix& s : c.samples) samples.append(to_array(s));
-  return nb::make_tuple(c.variables, matrices, samples, to_array(std::span(c.times)), to_array(std::span(c.alive)),
-                        to_array(std::span(c.blow_up_times)),
+  return nb::make_tuple(c.variables, matrices, samples, to_array(std::span(c.times)),
+                        to_array(std::span(c.alive)), to_array(std::span(c.blow_up_times)),
                         nb::make_tuple(c.level, c.discard_probability, c.horizon, c.seconds),
                         nb::make_tuple(c.draws, c.kept, c.discarded, c.integrated),
-                        nb::make_tuple(c.status == ForecastStatus::complete, c.calibrated), c.reason,
-                        f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
+                        nb::make_tuple(c.status == ForecastStatus::complete, c.calibrated),
+                        c.reason, f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
                         f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call);
 }
 
-/// What state_of took apart. A damaged pickle is refused: every array has the rows of the times and the columns of the variables.
+/// What state_of took apart. A damaged pickle is refused: every array has the rows of the times and
+/// the columns of the variables.
 ForecastPointer from_state(nb::tuple state) {
   const auto refuse = [](bool good) {
-    if (!good) throw_data({"pickle", "parts that do not fit together", "a forecast of this version of odecast", "Make the forecast again."});
+    if (!good)
+      throw_data({"pickle", "parts that do not fit together",
+                  "a forecast of this version of odecast", "Make the forecast again."});
   };
   refuse(state.size() == 13);
   const auto list = [](nb::handle array) {
@@ -292,27 +327,33 @@ ForecastPointer from_state(nb::tuple state) {
   c.times = list(nb::object(state[3]));
   c.alive = list(nb::object(state[4]));
   c.blow_up_times = list(nb::object(state[5]));
-  const auto rows = static_cast<long>(c.times.size()), columns = static_cast<long>(c.variables.size());
+  const auto rows = static_cast<long>(c.times.size()),
+             columns = static_cast<long>(c.variables.size());
   refuse(rows > 0 && columns > 0 && (c.alive.empty() || c.alive.size() == c.times.size()));
   const auto matrix_of = [&](nb::handle array, long fewest) {
     const Doubles values(array);
-    refuse(values.dimensions() == 2 && values.size(1) == columns && values.size(0) >= fewest && values.size(0) <= rows);
+    refuse(values.dimensions() == 2 && values.size(1) == columns && values.size(0) >= fewest &&
+           values.size(0) <= rows);
     return Matrix(Eigen::Map<const Matrix>(values.data(), values.size(0), values.size(1)));
   };
   const auto matrices = nb::cast<nb::list>(nb::object(state[1]));
   refuse(matrices.size() == std::size(kMatrices));
   for (std::size_t k = 0; k < std::size(kMatrices); ++k)
-    if (const nb::object part = matrices[k]; k < 2 || Doubles(part).size() > 0) c.*kMatrices[k] = matrix_of(part, rows);
-  for (const nb::handle sample : nb::cast<nb::list>(nb::object(state[2]))) c.samples.push_back(matrix_of(sample, 0));
+    if (const nb::object part = matrices[k]; k < 2 || Doubles(part).size() > 0)
+      c.*kMatrices[k] = matrix_of(part, rows);
+  for (const nb::handle sample : nb::cast<nb::list>(nb::object(state[2])))
+    c.samples.push_back(matrix_of(sample, 0));
   std::tie(c.level, c.discard_probability, c.horizon, c.seconds) =
       nb::cast<std::tuple<double, double, double, double>>(nb::object(state[6]));
-  std::tie(c.draws, c.kept, c.discarded, c.integrated) = nb::cast<std::tuple<long, long, long, long>>(nb::object(state[7]));
+  std::tie(c.draws, c.kept, c.discarded, c.integrated) =
+      nb::cast<std::tuple<long, long, long, long>>(nb::object(state[7]));
   bool complete = true;
   std::tie(complete, c.calibrated) = nb::cast<std::tuple<bool, bool>>(nb::object(state[8]));
   c.status = complete ? ForecastStatus::complete : ForecastStatus::too_few;
   c.reason = nb::cast<std::string>(nb::object(state[9]));
   if (const nb::object text = state[10]; !text.is_none())
-    result->model = std::make_shared<FittedModel>(model_from_text(nb::cast<std::string>(text), "pickle"));
+    result->model =
+        std::make_shared<FittedModel>(model_from_text(nb::cast<std::string>(text), "pickle"));
   if (const nb::object given = state[11]; !given.is_none())
     result->arguments.emplace(forecast_words(), nb::cast<std::vector<std::string>>(given));
   result->call = nb::cast<std::string>(nb::object(state[12]));
@@ -335,9 +376,13 @@ auto value(const FinishedForecast& f) {
 void bind_forecast(nb::module_& m) {
   nb::class_<FinishedForecast>(m, "Forecast")
       .def_prop_ro("variables", &value<&Forecast::variables>)
-      .def_prop_ro("times", [](const FinishedForecast& f) { return to_array(std::span(f.forecast.times)); })
-      .def_prop_ro("alive", [](const FinishedForecast& f) { return to_array(std::span(f.forecast.alive)); })
-      .def_prop_ro("blow_up_times", [](const FinishedForecast& f) { return to_array(std::span(f.forecast.blow_up_times)); })
+      .def_prop_ro("times",
+                   [](const FinishedForecast& f) { return to_array(std::span(f.forecast.times)); })
+      .def_prop_ro("alive",
+                   [](const FinishedForecast& f) { return to_array(std::span(f.forecast.alive)); })
+      .def_prop_ro(
+          "blow_up_times",
+          [](const FinishedForecast& f) { return to_array(std::span(f.forecast.blow_up_times)); })
       .def_prop_ro("mean", &matrix<&Forecast::mean>)
       .def_prop_ro("sd", &matrix<&Forecast::sd>)
       .def_prop_ro("lower", &matrix<&Forecast::lower>)
@@ -350,7 +395,9 @@ void bind_forecast(nb::module_& m) {
       .def_prop_ro("observed_q_lower", &matrix<&Forecast::observed_q_lower>)
       .def_prop_ro("observed_q_upper", &matrix<&Forecast::observed_q_upper>)
       .def_prop_ro("level", &value<&Forecast::level>)
-      .def_prop_ro("complete", [](const FinishedForecast& f) { return f.forecast.status == ForecastStatus::complete; })
+      .def_prop_ro(
+          "complete",
+          [](const FinishedForecast& f) { return f.forecast.status == ForecastStatus::complete; })
       .def_prop_ro("reason", &value<&Forecast::reason>)
       .def_prop_ro("samples",
                    [](const FinishedForecast& f) {
@@ -369,13 +416,17 @@ void bind_forecast(nb::module_& m) {
       .def("score", &score_forecast)
       .def("state", &state_of);
   m.def("forecast_from_state", &from_state);
-  nb::class_<SingleResult>(m, "SingleResult").def_ro("data", &SingleResult::data).def_ro("complaint", &SingleResult::complaint);
-  m.def("forecast_model", &forecast_model, nb::arg("model"), nb::arg("keywords"), nb::arg("at").none(),
-        nb::arg("drive").none(), nb::arg("samples"), nb::arg("progress").none(), nb::arg("call"));
-  m.def("forecast_draws", &forecast_draws, nb::arg("draw"), nb::arg("variables"), nb::arg("keywords"),
-        nb::arg("at").none(), nb::arg("samples"), nb::arg("progress").none(), nb::arg("call"));
-  m.def("forecast_single", &forecast_single, nb::arg("model"), nb::arg("keywords"), nb::arg("at").none(),
-        nb::arg("drive").none(), nb::arg("progress").none());
+  nb::class_<SingleResult>(m, "SingleResult")
+      .def_ro("data", &SingleResult::data)
+      .def_ro("complaint", &SingleResult::complaint);
+  m.def("forecast_model", &forecast_model, nb::arg("model"), nb::arg("keywords"),
+        nb::arg("at").none(), nb::arg("drive").none(), nb::arg("samples"),
+        nb::arg("progress").none(), nb::arg("call"));
+  m.def("forecast_draws", &forecast_draws, nb::arg("draw"), nb::arg("variables"),
+        nb::arg("keywords"), nb::arg("at").none(), nb::arg("samples"), nb::arg("progress").none(),
+        nb::arg("call"));
+  m.def("forecast_single", &forecast_single, nb::arg("model"), nb::arg("keywords"),
+        nb::arg("at").none(), nb::arg("drive").none(), nb::arg("progress").none());
   m.def("read_forecast", [](const std::string& path) {
     auto result = std::make_shared<FinishedForecast>();
     result->forecast = read_forecast(path);

@@ -18,7 +18,8 @@ struct FittedModel {
 };
 using ModelPointer = std::shared_ptr<FittedModel>;
 
-/// The values that an option needs are given, one per argument of the function. Throws Error (usage).
+/// The values that an option needs are given, one per argument of the function. Throws Error
+/// (usage).
 void check_arguments(const Model& model, long given, const char* option);
 
 }  // namespace odecast::python

@@ -1,6 +1,6 @@
 #include "odecast/core/isa.hpp"
-#include "python/bindings/python.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "python/bindings/python.hpp"
 
 namespace odecast::python {
 namespace {
@@ -38,12 +38,15 @@ NB_MODULE(_core, m) {
     } catch (const Error& e) {
       PyErr_SetString(e.kind() == ErrorKind::file ? PyExc_OSError : PyExc_ValueError, e.what());
     } catch (const std::bad_cast&) {
-      PyErr_SetString(PyExc_TypeError, "an argument, or a part of one, is of another type than expected");
+      PyErr_SetString(PyExc_TypeError,
+                      "an argument, or a part of one, is of another type than expected");
     }
   });
   m.attr("version") = ODECAST_VERSION;
   m.def("options_of", &options_of);
-  m.def("nearest", [](const std::string& word, const std::vector<std::string>& known) { return cli::nearest(word, known); });
+  m.def("nearest", [](const std::string& word, const std::vector<std::string>& known) {
+    return cli::nearest(word, known);
+  });
   m.def("system_names", [] { return system_names(); });
   active_isa();  // a wrong ODECAST_ISA is found here
   bind_data(m);

@@ -9,9 +9,11 @@
 namespace odecast::python {
 
 Doubles::Doubles(nb::handle object) {
-  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) throw nb::python_error();
+  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0)
+    throw nb::python_error();
   const std::string_view format = view_.format ? view_.format : "";
-  if (view_.itemsize != 8 || (format != "d" && format != "<d" && format != "=d" && format != "@d")) {
+  if (view_.itemsize != 8 ||
+      (format != "d" && format != "<d" && format != "=d" && format != "@d")) {
     PyBuffer_Release(&view_);
     PyErr_SetString(PyExc_TypeError, "expected C-contiguous float64 numbers");
     throw nb::python_error();
@@ -39,7 +41,8 @@ namespace {
 
 NewArray filled_by(nb::object array) {
   Py_buffer view;
-  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) throw nb::python_error();
+  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0)
+    throw nb::python_error();
   NewArray result{std::move(array), static_cast<double*>(view.buf)};
   PyBuffer_Release(&view);  // the array stays where it is
   return result;
@@ -47,12 +50,14 @@ NewArray filled_by(nb::object array) {
 
 /// numpy.empty, looked up once.
 nb::handle numpy_empty() {
-  static PyObject* const function = nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
+  static PyObject* const function =
+      nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
   return function;
 }
 
 std::string word(nb::handle value) {
-  if (nb::isinstance<nb::str>(value) || PyBool_Check(value.ptr())) return nb::cast<std::string>(nb::str(value));
+  if (nb::isinstance<nb::str>(value) || PyBool_Check(value.ptr()))
+    return nb::cast<std::string>(nb::str(value));
   if (PyFloat_Check(value.ptr())) return format_number(PyFloat_AsDouble(value.ptr()));
   std::string list;
   if (nb::isinstance<nb::dict>(value)) {
@@ -84,7 +89,9 @@ std::string word(nb::handle value) {
 }  // namespace
 
 NewArray new_array(long size) { return filled_by(nb::object(numpy_empty()(size))); }
-NewArray new_array(long rows, long columns) { return filled_by(nb::object(numpy_empty()(nb::make_tuple(rows, columns)))); }
+NewArray new_array(long rows, long columns) {
+  return filled_by(nb::object(numpy_empty()(nb::make_tuple(rows, columns))));
+}
 
 nb::object to_array(std::span<const double> values) {
   NewArray result = new_array(static_cast<long>(values.size()));
@@ -106,8 +113,10 @@ std::vector<std::string> names_of(nb::handle value, const char* argument) {
   if (parts.is_valid())
     for (const nb::handle part : parts) {
       if (!nb::isinstance<nb::str>(part)) {
-        PyErr_Format(PyExc_TypeError, "%s: found %R, expected names, which are of type str. Write %s=[\"x\", \"y\"].", argument, part.ptr(),
-                     argument);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s: found %R, expected names, which are of type str. Write %s=[\"x\", \"y\"].",
+            argument, part.ptr(), argument);
         throw nb::python_error();
       }
       Py_ssize_t size = 0;
@@ -120,7 +129,8 @@ std::vector<std::string> names_of(nb::handle value, const char* argument) {
   return names;
 }
 
-cli::Arguments words(const cli::Command& command, const std::string& positional, nb::dict keywords) {
+cli::Arguments words(const cli::Command& command, const std::string& positional,
+                     nb::dict keywords) {
   std::vector<std::string> options;
   for (const auto [key, value] : keywords) {
     std::string name = nb::cast<std::string>(key);
@@ -128,9 +138,9 @@ cli::Arguments words(const cli::Command& command, const std::string& positional,
     std::replace(name.begin(), name.end(), '_', '-');
     name = "--" + name;
     if (value.is_none()) continue;
-    const bool is_switch = std::any_of(command.options.begin(), command.options.end(), [&](const cli::Option& o) {
-      return o.name == name && o.value.empty();
-    });
+    const bool is_switch =
+        std::any_of(command.options.begin(), command.options.end(),
+                    [&](const cli::Option& o) { return o.name == name && o.value.empty(); });
     if (!is_switch)
       options.push_back(name + "=" + word(value));
     else if (nb::cast<bool>(nb::bool_(value)))

@@ -1,6 +1,7 @@
 #pragma once
 
-// What the bindings need of Python: memory of arrays, words from keywords, calls that let other threads run.
+// What the bindings need of Python: memory of arrays, words from keywords, calls that let other
+// threads run.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -18,8 +19,8 @@ namespace odecast::python {
 
 namespace nb = nanobind;
 
-/// C-contiguous doubles of an object with the buffer protocol, such as a NumPy array; not a copy. Held until destroyed,
-/// which takes the interpreter's lock itself.
+/// C-contiguous doubles of an object with the buffer protocol, such as a NumPy array; not a copy.
+/// Held until destroyed, which takes the interpreter's lock itself.
 class Doubles {
  public:
   /// Throws nb::python_error for anything else.
@@ -52,18 +53,20 @@ NewArray new_array(long rows, long columns);
 nb::object to_array(std::span<const double> values);
 nb::object to_array(const Matrix& matrix);
 
-/// The words of a command line for keywords: draws=5 is --draws=5, init=[1, 2] is --init=1,2, sort=True is --sort,
-/// from_=3 is --from=3. None and False leave an option out.
+/// The words of a command line for keywords: draws=5 is --draws=5, init=[1, 2] is --init=1,2,
+/// sort=True is --sort, from_=3 is --from=3. None and False leave an option out.
 cli::Arguments words(const cli::Command& command, const std::string& positional, nb::dict keywords);
 
-/// A name, a sequence of names, or None for none. Throws nb::python_error, a TypeError that names the argument, for anything else.
+/// A name, a sequence of names, or None for none. Throws nb::python_error, a TypeError that names
+/// the argument, for anything else.
 std::vector<std::string> names_of(nb::handle value, const char* argument);
 
 /// The options of fit, which also say how data are read.
 const cli::Command& fit_words();
 
-/// Looks after the interpreter while the library works without its lock: signals are handled every 20 ms, and `progress`
-/// (a callable or None) is told at most ten times a second. Both may raise: the work then stops.
+/// Looks after the interpreter while the library works without its lock: signals are handled every
+/// 20 ms, and `progress` (a callable or None) is told at most ten times a second. Both may raise:
+/// the work then stops.
 class Watch {
  public:
   explicit Watch(nb::handle progress) : progress_(progress.is_none() ? nullptr : progress.ptr()) {}

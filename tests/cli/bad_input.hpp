@@ -22,8 +22,8 @@ class BadInputTest : public ProgramTest {
   BadInputTest() { write("old.out", "the old file\n"); }
 
   /// Runs a command that must be refused with `code`: one line on standard error that has where,
-  /// found, expected, indented lines below it for the text and the remedies, all of `parts`, nothing
-  /// on standard output, every file as before.
+  /// found, expected, indented lines below it for the text and the remedies, all of `parts`,
+  /// nothing on standard output, every file as before.
   Result refused(const Words& args, int code, const Words& parts, const How& how = {}) const {
     const auto before = snapshot();
     const Result result = run(args, how);
@@ -41,8 +41,7 @@ class BadInputTest : public ProgramTest {
       require(lines[i].starts_with("  "), "not one message: " + lines[i]);
     Words all = {": found ", ", expected "};
     all.insert(all.end(), parts.begin(), parts.end());
-    for (const auto& part : all)
-      require(contains(result.err, part), "the message lacks: " + part);
+    for (const auto& part : all) require(contains(result.err, part), "the message lacks: " + part);
     require(changes(before).empty(), "files were changed:" + changes(before));
     if (!faults.empty())
       ADD_FAILURE() << "odecast " << joined(args) << "\n" << result.err << faults;

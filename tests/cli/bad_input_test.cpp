@@ -68,10 +68,9 @@ TEST_F(BadInputTest, TinyStep) {
 TEST_F(BadInputTest, FixedStepThatDoesNotMoveTime) {
   make_model();
   // 1 + 1e-300 == 1. Two seconds are plenty to see that; the step caps alone would take hours.
-  const Result result =
-      run({"forecast", "model.json", "--until", "2", "--method", "rk4", "--fixed-step", "1e-300",
-           "-o", "old.out"},
-          {.limit = 2});
+  const Result result = run({"forecast", "model.json", "--until", "2", "--method", "rk4",
+                             "--fixed-step", "1e-300", "-o", "old.out"},
+                            {.limit = 2});
   EXPECT_TRUE(result.code == kNotTrusted || result.code == kUsage) << result.code;
   EXPECT_EQ(read("old.out"), "the old file\n");
 }
@@ -105,9 +104,9 @@ TEST_F(BadInputTest, UntilBeforeStart) {
   for (const std::string until : {"0.5", "1", "-3"})
     refused({"forecast", "model.json", "--until", until, "-o", "old.out"}, kUsage,
             {"--until", until, "after the start (1)"});
-  refused({"forecast", "model.json", "--init", "1,1,1", "--from", "7", "--until", "6", "-o",
-           "old.out"},
-          kUsage, {"--until", "found 6", "after the start (7)"});
+  refused(
+      {"forecast", "model.json", "--init", "1,1,1", "--from", "7", "--until", "6", "-o", "old.out"},
+      kUsage, {"--until", "found 6", "after the start (7)"});
   refused({"simulate", "SprottB", "--until", "-1", "-o", "old.out"}, kUsage,
           {"--until", "-1", "after the start (0)"});
 }
@@ -210,8 +209,8 @@ TEST_F(BadInputTest, GiantDegree) {
   write("five.csv", header + "\n0" + row + "\n1" + row + "\n2" + row + "\n");
   write("eight.csv", header + ",f,g,h\n0,1,1,1" + row + "\n1,1,1,1" + row + "\n");
   for (const std::string file : {"eight.csv", "five.csv"})
-    refused({"fit", file, "--degree", "20", "--trainer", "adam", "--batches", "1", "--schedule", "1@0.001", "-o",
-             "old.out"},
+    refused({"fit", file, "--degree", "20", "--trainer", "adam", "--batches", "1", "--schedule",
+             "1@0.001", "-o", "old.out"},
             kUsage, {"--degree", "20", "monomials"}, {.limit = 3});
 }
 
@@ -308,7 +307,8 @@ TEST_F(BadInputTest, UnwritableOutputIsFoundBeforeTheWork) {
   make_model();
   make_long_data();
   fs::create_directory(path("directory"));
-  for (const std::string output : {"nowhere/out", "old.out/out", "directory", "/proc/odecast.out"}) {
+  for (const std::string output :
+       {"nowhere/out", "old.out/out", "directory", "/proc/odecast.out"}) {
     const Words parts = {"output '" + output + "'"};
     std::vector<Words> calls = {
         {"fit", "long.csv", "-o", output},
@@ -370,19 +370,23 @@ TEST_F(BadInputTest, ReportThatIsAnotherFileOrDoesNothing) {
   };
   refused(with({"--report", "./forecast.csv"}), kUsage, {"--report", "--output", "another file"});
   refused(with({"--report", "model.json"}), kUsage, {"'model.json'", "also the input"});
-  refused(with({"--truth", "test.csv", "--report", "test.csv"}), kUsage, {"'test.csv'", "also the input"});
+  refused(with({"--truth", "test.csv", "--report", "test.csv"}), kUsage,
+          {"'test.csv'", "also the input"});
   refused(with({"--truth", "test.csv"}), kUsage, {"--truth", "--report"});
   refused(with({"--system", "SprottB"}), kUsage, {"--system", "--report"});
   refused(with({"--report", "new.out", "--lyapunov", "-1"}), kUsage, {"--lyapunov", "> 0"});
-  refused(with({"--report", "new.out", "--lyapunov", "1", "--system", "Lorenz"}), kUsage, {"--lyapunov", "--system"});
+  refused(with({"--report", "new.out", "--lyapunov", "1", "--system", "Lorenz"}), kUsage,
+          {"--lyapunov", "--system"});
   refused(with({"--report", "nowhere/page.html"}), kFileFailure, {"nowhere"});
   refused(with({"--report", "new.out", "--field", "mean"}), kUsage, {"--report", "--field draws"});
-  refused({"fit", "train.csv", "-o", "new.out", "--report", "./new.out"}, kUsage, {"--report", "--output"});
+  refused({"fit", "train.csv", "-o", "new.out", "--report", "./new.out"}, kUsage,
+          {"--report", "--output"});
   refused({"fit", "train.csv", "--report", "train.csv"}, kUsage, {"also the input"});
   refused({"fit", "train.csv", "--title", "x"}, kUsage, {"--title", "--report"});
   // Truth that does not match is found before anything is written.
   write("other.csv", "t,x,q\n1.1,0,0\n1.2,0,0\n");
-  refused(with({"--truth", "other.csv", "--report", "new.out"}), kBadData, {"other.csv", "variable 'y'"});
+  refused(with({"--truth", "other.csv", "--report", "new.out"}), kBadData,
+          {"other.csv", "variable 'y'"});
   write("late.csv", "t,x,y,z\n7,0,0,0\n8,0,0,0\n");
   refused(with({"--truth", "late.csv", "--report", "new.out"}), kBadData, {"late.csv", "--at"});
 }
@@ -397,8 +401,8 @@ TEST_F(BadInputTest, OutputThatIsAPipeIsNotReplacedByAFile) {
   // Either it is refused, or the data came through.
   char first[2] = {};
   if (result.code == 0)
-    EXPECT_EQ(std::string(first, static_cast<std::size_t>(std::max<ssize_t>(
-                                     0, ::read(reader, first, sizeof first)))),
+    EXPECT_EQ(std::string(first, static_cast<std::size_t>(
+                                     std::max<ssize_t>(0, ::read(reader, first, sizeof first)))),
               "t,");
   else
     EXPECT_TRUE(result.code == kUsage || result.code == kFileFailure) << result.code;
@@ -408,9 +412,13 @@ TEST_F(BadInputTest, OutputThatIsAPipeIsNotReplacedByAFile) {
 TEST_F(BadInputTest, FullDisk) {
   const How full{.output_to = "/dev/full"};
   make_model();
-  for (const Words& args :
-       {Words{"systems"}, {"systems", "--json"}, {"simulate", "SprottB"},
-        {"equations", "model.json"}, {"--help"}, {"--version"}, {"fit", "--help"}}) {
+  for (const Words& args : {Words{"systems"},
+                            {"systems", "--json"},
+                            {"simulate", "SprottB"},
+                            {"equations", "model.json"},
+                            {"--help"},
+                            {"--version"},
+                            {"fit", "--help"}}) {
     const Result result = run(args, full);
     EXPECT_EQ(result.code, kFileFailure) << joined(args);
     EXPECT_TRUE(contains(result.err, "standard output")) << joined(args) << "\n" << result.err;
@@ -529,12 +537,14 @@ TEST_F(BadInputTest, TrainingThatDiverges) {
 TEST_F(BadInputTest, InterruptedFit) {
   make_long_data();
   for (const std::string output : {"old.out", "new.out"})
-    interrupted({"fit", "long.csv", "--trainer", "adam", "--batches", "1000000", "-o", output}, SIGINT);
+    interrupted({"fit", "long.csv", "--trainer", "adam", "--batches", "1000000", "-o", output},
+                SIGINT);
 }
 
 TEST_F(BadInputTest, TerminatedFit) {
   make_long_data();
-  interrupted({"fit", "long.csv", "--trainer", "adam", "--batches", "1000000", "-o", "old.out"}, SIGTERM);
+  interrupted({"fit", "long.csv", "--trainer", "adam", "--batches", "1000000", "-o", "old.out"},
+              SIGTERM);
 }
 
 TEST_F(BadInputTest, InterruptedForecast) {

@@ -1,7 +1,7 @@
+#include "cli/commands.hpp"
+
 #include <cstdlib>
 #include <regex>
-
-#include "cli/commands.hpp"
 
 namespace odecast::cli_test {
 namespace {
@@ -11,10 +11,13 @@ namespace {
 TEST_F(CommandsTest, SameBytesOfFit) {
   make_data();
   expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5"});
-  expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--scale", "none", "--degree", "3"});
-  expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--mask-per", "batch", "--masks", "3"});
+  expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--scale", "none",
+               "--degree", "3"});
+  expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--mask-per", "batch",
+               "--masks", "3"});
   expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "--layers", "8,8"});
-  run_well({"simulate", "SprottB", "--until", "5", "--step", "0.02", "--noise", "0.05", "-o", "noisy.csv"});
+  run_well({"simulate", "SprottB", "--until", "5", "--step", "0.02", "--noise", "0.05", "-o",
+            "noisy.csv"});
   expect_same({"fit", "noisy.csv", "--posterior", "trajectory"});
   expect_same({"fit", "noisy.csv", "--posterior", "regression"});
   expect_same({"fit", "noisy.csv", "--posterior", "bootstrap", "--replicates", "20"});
@@ -64,16 +67,19 @@ TEST_F(CommandsTest, ForecastContinuesFromTheLastObservation) {
   const auto data = csv_rows(read("train.csv"));
   const std::string text = read("forecast.csv");
   EXPECT_EQ(csv_column(text, "t").front(), data.back()[0]);
-  // From the smoothed last state, which of clean data is the last row but for the smoother's own error.
+  // From the smoothed last state, which of clean data is the last row but for the smoother's own
+  // error.
   for (const std::string name : {"x", "y", "z"}) {
     const double sd = number(csv_column(text, name + "_sd").front());
-    EXPECT_NEAR(number(csv_column(text, name + "_mean").front()), number(csv_column(read("train.csv"), name).back()), 5 * sd);
+    EXPECT_NEAR(number(csv_column(text, name + "_mean").front()),
+                number(csv_column(read("train.csv"), name).back()), 5 * sd);
     EXPECT_GT(sd, 0);
     EXPECT_LT(sd, 1e-5);
     EXPECT_GT(number(csv_column(text, name + "_sd").back()), sd);
   }
   // All masks are from one point.
-  run_well({"forecast", "model.json", "--until", "1.2", "--masks", "enumerated", "-o", "forecast.csv"});
+  run_well(
+      {"forecast", "model.json", "--until", "1.2", "--masks", "enumerated", "-o", "forecast.csv"});
   EXPECT_EQ(csv_column(read("forecast.csv"), "x_sd").front(), "0");
   EXPECT_EQ(csv_column(text, "t").size(), 11u);  // the data's spacing: 1, 1.02, …, 1.2
   EXPECT_EQ(csv_column(text, "t").back(), "1.2");
@@ -154,12 +160,14 @@ TEST_F(CommandsTest, MeanAndPointFieldDiffer) {
   const auto last_x = [&](const std::string& field) {
     run_well({"forecast", "model.json", "--until", "1.2", "--field", field, "-o", field + ".csv"});
     EXPECT_EQ(csv_rows(read(field + ".csv"))[0], (Words{"t", "x", "y", "z"}));
-    EXPECT_NEAR(number(csv_rows(read(field + ".csv"))[1][1]), number(csv_rows(read("train.csv")).back()[1]), 1e-5);
+    EXPECT_NEAR(number(csv_rows(read(field + ".csv"))[1][1]),
+                number(csv_rows(read("train.csv")).back()[1]), 1e-5);
     return number(csv_column(read(field + ".csv"), "x").back());
   };
   EXPECT_GT(std::abs(last_x("mean") - last_x("point")), 1e-3);
   // Without dropout they are one and the same field.
-  run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--dropout", "0", "-o", "model.json"});
+  run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--dropout", "0", "-o",
+            "model.json"});
   EXPECT_NEAR(last_x("mean"), last_x("point"), 1e-9);
 }
 
@@ -170,7 +178,8 @@ TEST_F(CommandsTest, DerivativesByName) {
   double before = 1e9;
   // Each is far better than the one before on clean data.
   for (const std::string name : {"forward", "central2", "central4", "central8"}) {
-    const Json fit = json_of({"fit", "clean.csv", "--dropout", "0", "--derivative", name, "-o", "model.json"});
+    const Json fit =
+        json_of({"fit", "clean.csv", "--dropout", "0", "--derivative", name, "-o", "model.json"});
     EXPECT_EQ(fit["derivative"], name);
     const double error = fit["objective"];
     EXPECT_LT(error, 0.1 * before) << name;
@@ -188,21 +197,25 @@ TEST_F(CommandsTest, DerivativesByName) {
 }
 
 TEST_F(CommandsTest, AutoSaysWhatItChoseAndWhy) {
-  run_well({"simulate", "SprottB", "--until", "20", "--step", "0.01", "--noise", "0.02", "-o", "noisy.csv"});
-  const Json fit = json_of({"fit", "noisy.csv", "--dropout", "0", "--derivative", "auto", "-o", "model.json"});
+  run_well({"simulate", "SprottB", "--until", "20", "--step", "0.01", "--noise", "0.02", "-o",
+            "noisy.csv"});
+  const Json fit =
+      json_of({"fit", "noisy.csv", "--dropout", "0", "--derivative", "auto", "-o", "model.json"});
   const std::string chosen = fit["derivative"], reason = fit["derivative_reason"];
   EXPECT_TRUE(chosen == "weak" || chosen == "spline" || chosen == "savgol") << reason;
   for (const char* name : {"forward", "central8", "savgol", "spline", "weak", "held-out"})
     EXPECT_NE(reason.find(name), reason.npos) << reason;
   // Networks that need a derivative at every row have all but the integral form.
-  const Json adam = json_of({"fit", "noisy.csv", "--layers", "4", "--batches", "1", "--derivative", "auto", "-o",
-                             "model.json"});
+  const Json adam = json_of({"fit", "noisy.csv", "--layers", "4", "--batches", "1", "--derivative",
+                             "auto", "-o", "model.json"});
   EXPECT_NE(adam["derivative"], "weak");
 }
 
 TEST_F(CommandsTest, SelectedTermsAreTheTrueOnes) {
-  run_well({"simulate", "SprottB", "--until", "20", "--step", "0.01", "--noise", "0.02", "-o", "noisy.csv"});
-  run_well({"fit", "noisy.csv", "--dropout", "0", "--derivative", "weak", "--terms", "select", "-o", "model.json"});
+  run_well({"simulate", "SprottB", "--until", "20", "--step", "0.01", "--noise", "0.02", "-o",
+            "noisy.csv"});
+  run_well({"fit", "noisy.csv", "--dropout", "0", "--derivative", "weak", "--terms", "select", "-o",
+            "model.json"});
   const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
   EXPECT_EQ(equations[0]["terms"].size(), 1u);
   EXPECT_EQ(equations[1]["terms"].size(), 2u);
@@ -225,15 +238,16 @@ TEST_F(CommandsTest, DerivativesThatCannotBe) {
 TEST_F(CommandsTest, SeveralTrajectories) {
   const std::string a = "a,0,1,2\na,1,2,3\na,2,4,4\n", b = "b,0,5,1\nb,0.5,4,1\n";
   write("two.csv", "trajectory,t,x,y\n" + a + b);
-  const Json json = json_of({"fit", "two.csv", "--trainer", "adam", "--batches", "2", "-o", "two.json"});
+  const Json json =
+      json_of({"fit", "two.csv", "--trainer", "adam", "--batches", "2", "-o", "two.json"});
   EXPECT_EQ(json["trajectories"], 2);
   EXPECT_EQ(json["rows"], 3) << "no derivative across the boundary";
   EXPECT_EQ(json["variables"], Json({"x", "y"}));
 
   // Rows of the two may alternate, and the column may have any name.
-  write("mixed.csv",
-        "run,t,x,y\na,0,1,2\nb,0,5,1\nb,0.5,4,1\na,1,2,3\na,2,4,4\n");
-  run_well({"fit", "mixed.csv", "--id", "run", "--trainer", "adam", "--batches", "2", "-o", "mixed.json"});
+  write("mixed.csv", "run,t,x,y\na,0,1,2\nb,0,5,1\nb,0.5,4,1\na,1,2,3\na,2,4,4\n");
+  run_well({"fit", "mixed.csv", "--id", "run", "--trainer", "adam", "--batches", "2", "-o",
+            "mixed.json"});
   EXPECT_EQ(read("mixed.json"), read("two.json"));
 
   // The forecast continues the last trajectory.
@@ -253,9 +267,10 @@ TEST_F(CommandsTest, ColumnsByName) {
   for (std::size_t i = 1; i < rows.size(); ++i)
     moved += rows[i][3] + "," + rows[i][0] + "," + rows[i][1] + "," + rows[i][2] + "\r\n";
   write("moved.csv", "\xef\xbb\xbf# a note\n\n" + moved);
-  run_well({"fit", "train.csv", "--variables", "x,z", "--trainer", "adam", "--batches", "2", "-o", "a.json"});
-  run_well({"fit", "moved.csv", "--time", "clock", "--variables", "x,z", "--trainer", "adam", "--batches", "2", "-o",
-            "b.json"});
+  run_well({"fit", "train.csv", "--variables", "x,z", "--trainer", "adam", "--batches", "2", "-o",
+            "a.json"});
+  run_well({"fit", "moved.csv", "--time", "clock", "--variables", "x,z", "--trainer", "adam",
+            "--batches", "2", "-o", "b.json"});
   EXPECT_EQ(read("a.json"), read("b.json"));
 }
 
@@ -292,7 +307,8 @@ TEST_F(CommandsTest, SplitWritesWhatCanBeRead) {
 TEST_F(CommandsTest, DataThroughAPipe) {
   make_data();
   run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "-o", "a.json"});
-  run_well({"fit", "-", "--trainer", "adam", "--batches", "2", "-o", "b.json"}, {.input = read("train.csv")});
+  run_well({"fit", "-", "--trainer", "adam", "--batches", "2", "-o", "b.json"},
+           {.input = read("train.csv")});
   EXPECT_EQ(read("a.json"), read("b.json"));
   // The exact trainer streams a file and holds a pipe in memory: the same bytes.
   run_well({"fit", "train.csv", "-o", "c.json"});
@@ -404,7 +420,8 @@ TEST_F(CommandsTest, EquationsForPeople) {
 
 TEST_F(CommandsTest, GeneralNetwork) {
   make_data();
-  run_well({"fit", "train.csv", "--layers", "6", "--trainer", "adam", "--batches", "2", "-o", "model.json"});
+  run_well({"fit", "train.csv", "--layers", "6", "--trainer", "adam", "--batches", "2", "-o",
+            "model.json"});
   forecast({});
   EXPECT_EQ(csv_column(read("forecast.csv"), "t").back(), "1.2");
   const Result result = run({"equations", "model.json"});
@@ -427,16 +444,19 @@ TEST_F(CommandsTest, SettingAParameterChangesTheSystem) {
 TEST_F(CommandsTest, LocaleChangesNoNumber) {
   How german{.environment = {{"LC_ALL", "de_DE.UTF-8"}, {"LANG", "de_DE.UTF-8"}}};
   // Where the locale is not installed, make it: else the variable would be ignored.
-  const std::string make = "localedef -i de_DE -f UTF-8 " + path("de_DE.UTF-8").string() +
-                           " >/dev/null 2>&1";
+  const std::string make =
+      "localedef -i de_DE -f UTF-8 " + path("de_DE.UTF-8").string() + " >/dev/null 2>&1";
   if (std::system(make.c_str()) == 0) german.environment.emplace_back("LOCPATH", path("").string());
   write("truth.csv", "t,x,y,z\n1.02,1.5,1,1\n1.04,1.25,2,1\n");
   std::vector<std::string> first;
   for (const How& how : {How{}, german}) {
     std::vector<std::string> now;
     now.push_back(run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "1", "--step",
-                            "0.02", "-o", "train.csv"}, how).out);
-    run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "--dropout", "0.125"}, how);
+                            "0.02", "-o", "train.csv"},
+                           how)
+                      .out);
+    run_well({"fit", "train.csv", "--trainer", "adam", "--batches", "2", "--dropout", "0.125"},
+             how);
     run_well({"forecast", "model.json", "--until", "1.1", "--draws", "50"}, how);
     run_well({"plot", "forecast.csv"}, how);
     for (const std::string file : {"train.csv", "model.json", "forecast.csv", "forecast.svg"})
@@ -459,12 +479,15 @@ std::string page_text(const std::string& html) {
 }
 
 TEST_F(CommandsTest, ForecastWritesAPageThatSaysWhatTheFilesSay) {
-  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "10", "--step", "0.01", "-o", "train.csv"});
-  run_well({"simulate", "SprottB", "--init=-1,-1,-1", "--until", "5", "--step", "0.05", "-o", "test.csv"});
+  run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "10", "--step", "0.01", "-o",
+            "train.csv"});
+  run_well({"simulate", "SprottB", "--init=-1,-1,-1", "--until", "5", "--step", "0.05", "-o",
+            "test.csv"});
   run_well({"fit", "train.csv", "-o", "model.json"});
-  const Words words = {"forecast", "model.json", "--init=-1,-1,-1", "--until", "5", "--step", "0.05",
-                       "--draws", "100", "--truth", "test.csv", "--system", "SprottB", "--title",
-                       "It's <new>", "--report", "page.html"};
+  const Words words = {"forecast", "model.json", "--init=-1,-1,-1", "--until", "5",
+                       "--step",   "0.05",       "--draws",         "100",     "--truth",
+                       "test.csv", "--system",   "SprottB",         "--title", "It's <new>",
+                       "--report", "page.html"};
   const Json json = json_of(words);
   EXPECT_EQ(json["report"], "page.html");
   const std::string page = read("page.html"), text = page_text(page);
@@ -472,28 +495,37 @@ TEST_F(CommandsTest, ForecastWritesAPageThatSaysWhatTheFilesSay) {
   EXPECT_TRUE(contains(page, "<title>It&#39;s &lt;new&gt;</title>"));
   const Json scores = json_of({"score", "forecast.csv", "test.csv", "--system", "SprottB"});
   char coverage[32];
-  std::snprintf(coverage, sizeof coverage, "%.1f %%", 100 * scores["coverage"]["all"].get<double>());
+  std::snprintf(coverage, sizeof coverage, "%.1f %%",
+                100 * scores["coverage"]["all"].get<double>());
   EXPECT_TRUE(contains(text, coverage)) << coverage;
   EXPECT_TRUE(contains(text, "101 rows") || contains(text, "100 times in (0, 5]"));
-  EXPECT_TRUE(contains(page, "--title &#39;It&#39;\\&#39;&#39;s &lt;new&gt;&#39;"));  // quoted for a shell
-  for (const char* word : {"Lyapunov time", "Coverage against nominal level", "PIT", "Blow-ups", "--seed", "<dt>odecast</dt><dd>0."})
+  EXPECT_TRUE(
+      contains(page, "--title &#39;It&#39;\\&#39;&#39;s &lt;new&gt;&#39;"));  // quoted for a shell
+  for (const char* word : {"Lyapunov time", "Coverage against nominal level", "PIT", "Blow-ups",
+                           "--seed", "<dt>odecast</dt><dd>0."})
     EXPECT_TRUE(contains(text, word) || contains(page, word)) << word;
-  EXPECT_FALSE(contains(page.substr(0, page.find("<script>")), "https://")) << "an address in the page";
+  EXPECT_FALSE(contains(page.substr(0, page.find("<script>")), "https://"))
+      << "an address in the page";
 
-  // The forecast's numbers do not depend on whether a page is written; the page has the same bytes again.
+  // The forecast's numbers do not depend on whether a page is written; the page has the same bytes
+  // again.
   const std::string with_page = read("forecast.csv");
   json_of(words);
   EXPECT_TRUE(read("page.html") == page);
-  run_well({"forecast", "model.json", "--init=-1,-1,-1", "--until", "5", "--step", "0.05", "--draws", "100"});
+  run_well({"forecast", "model.json", "--init=-1,-1,-1", "--until", "5", "--step", "0.05",
+            "--draws", "100"});
   EXPECT_TRUE(read("forecast.csv") == with_page);
-  EXPECT_TRUE(contains(run_well({"forecast", "model.json", "--until", "11", "--draws", "20", "--report", "p.html"}).out,
-                       "Page written to p.html"));
+  EXPECT_TRUE(contains(
+      run_well({"forecast", "model.json", "--until", "11", "--draws", "20", "--report", "p.html"})
+          .out,
+      "Page written to p.html"));
   EXPECT_FALSE(contains(page_text(read("p.html")), "PIT"));  // no truth, no scores
 }
 
 TEST_F(CommandsTest, FitWritesAPage) {
   write("two.csv", "trajectory,t,x\na,0,1\na,0.1,0.9\na,0.2,0.81\nb,0,2\nb,0.1,1.8\nb,0.2,1.62\n");
-  const Json json = json_of({"fit", "two.csv", "--degree", "1", "--dropout", "0.25", "--report", "page.html"});
+  const Json json =
+      json_of({"fit", "two.csv", "--degree", "1", "--dropout", "0.25", "--report", "page.html"});
   EXPECT_EQ(json["report"], "page.html");
   const std::string text = page_text(read("page.html"));
   EXPECT_TRUE(contains(text, "Learnt from 4 rows in 2 trajectories.") ||
@@ -501,11 +533,13 @@ TEST_F(CommandsTest, FitWritesAPage) {
   EXPECT_TRUE(contains(text, "dx/dt"));
   // From a pipe the data can be read only once.
   const std::string model = read("model.json");
-  run_well({"fit", "-", "--degree", "1", "--dropout", "0.25", "--report", "piped.html"}, {.input = read("two.csv")});
+  run_well({"fit", "-", "--degree", "1", "--dropout", "0.25", "--report", "piped.html"},
+           {.input = read("two.csv")});
   EXPECT_EQ(read("model.json"), model);
   EXPECT_TRUE(contains(read("piped.html"), "in 2 trajectories"));
   // A general network has no equations, and says so.
-  run_well({"fit", "two.csv", "--layers", "4", "--batches", "3", "-o", "net.json", "--report", "net.html"});
+  run_well({"fit", "two.csv", "--layers", "4", "--batches", "3", "-o", "net.json", "--report",
+            "net.html"});
   EXPECT_TRUE(contains(read("net.html"), "no equations to read"));
 }
 

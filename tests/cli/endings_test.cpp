@@ -51,7 +51,9 @@ TEST_F(EndingsTest, SignalsReachWhatWaits) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   for (const auto& [signal, code] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}})
     for (const std::vector<std::string>& words :
-         {std::vector<std::string>{"fit", "fifo"}, {"equations", "fifo"}, {"simulate", "Lorenz", "--until", "1", "-o", "fifo"}}) {
+         {std::vector<std::string>{"fit", "fifo"},
+          {"equations", "fifo"},
+          {"simulate", "Lorenz", "--until", "1", "-o", "fifo"}}) {
       How how;
       how.signal = signal;
       how.signal_after = 0.2;
@@ -66,10 +68,13 @@ TEST_F(EndingsTest, AnInterruptedStudySaysHowItGoesOn) {
   How how;
   how.signal = SIGINT;
   how.signal_after = 0.3;
-  const Result result = run({"reproduce", "--adam-seeds", "2", "--batches", "20", "-o", "study"}, how);
+  const Result result =
+      run({"reproduce", "--adam-seeds", "2", "--batches", "20", "-o", "study"}, how);
   EXPECT_EQ(result.code, 130);
   EXPECT_LT(result.seconds, 1.5);
-  EXPECT_TRUE(contains(result.err, "finished units are kept in 'study': the same command goes on from there")) << result.err;
+  EXPECT_TRUE(contains(result.err,
+                       "finished units are kept in 'study': the same command goes on from there"))
+      << result.err;
 }
 
 TEST_F(EndingsTest, SizesBeyondAllBoundsAreWrongUsage) {
@@ -84,7 +89,8 @@ TEST_F(EndingsTest, SizesBeyondAllBoundsAreWrongUsage) {
   EXPECT_EQ(run({"simulate", "Lorenz", "--until", "1e300"}).code, 2);
 }
 
-// Nothing can be learnt from noise, and that is said soon: bounds of work, not of time, and twenty times what they take here.
+// Nothing can be learnt from noise, and that is said soon: bounds of work, not of time, and twenty
+// times what they take here.
 TEST_F(EndingsTest, FitsOfNoiseGiveUp) {
   write("short.csv", noise(20, 3, false));
   write("wide.csv", noise(1000, 10, false));
@@ -110,7 +116,8 @@ TEST_F(EndingsTest, ABudgetEndsAFitWithWhatItHas) {
            {"--dropout", "0.25", "--degree", "6", "--starts", "300"},
            {"--posterior", "bootstrap", "--degree", "3", "--replicates", "10000"},
            {"--layers", "64,64"}}) {
-    std::vector<std::string> line = {"fit", "walk.csv", "--json", "--budget", "0.5", "-o", "m.json"};
+    std::vector<std::string> line = {"fit", "walk.csv", "--json", "--budget",
+                                     "0.5", "-o",       "m.json"};
     line.insert(line.end(), words.begin(), words.end());
     const Result result = run(line);
     EXPECT_EQ(result.code, 1) << joined(line) << result.err;

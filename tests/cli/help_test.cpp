@@ -11,8 +11,7 @@ std::string option_help(const std::string& help, const std::string& option) {
   std::string found;
   bool inside = false;
   for (const auto& line : split(help, '\n')) {
-    if (line.starts_with("  -"))
-      inside = contains(line + " ", " " + option + " ");
+    if (line.starts_with("  -")) inside = contains(line + " ", " " + option + " ");
     if (inside) found += line + "\n";
   }
   return found;
@@ -26,28 +25,68 @@ struct Helped {
 
 /// Every verb that reads data has these.
 const std::vector<std::pair<std::string, std::string>> kReadingDefaults = {
-    {"--header", "sniff"}, {"--separator", "sniff"}, {"--decimal", "sniff"}, {"--missing", "error"}, {"--duplicates", "error"}};
+    {"--header", "sniff"},
+    {"--separator", "sniff"},
+    {"--decimal", "sniff"},
+    {"--missing", "error"},
+    {"--duplicates", "error"}};
 const Words kReadingWithout = {"--time", "--id", "--sort", "--sample-step"};
-const std::set<std::string> kReaders = {"attractor", "evaluate", "calibrate", "fit", "forecast", "score", "plot", "split", "inspect"};
+const std::set<std::string> kReaders = {"attractor", "evaluate", "calibrate", "fit",    "forecast",
+                                        "score",     "plot",     "split",     "inspect"};
 
 const std::vector<Helped> kHelp = {
     {"simulate",
      {{"--noise", "0"}, {"--noise-of", "sd"}, {"--seed", "1"}},
      {"--init", "--until", "--step", "--set", "--size", "--output"}},
     {"fit",
-     {{"--posterior", "auto"}, {"--replicates", "100"}, {"--members", "10"}, {"--kind", "flow"}, {"--between", "linear"}, {"--degree", "2"}, {"--hidden", "auto"}, {"--dropout", "0.25"}, {"--scale", "standard"},
-      {"--derivative", "forward"}, {"--terms", "all"}, {"--noise-factor", "1"}, {"--noise-order", "2"},
-      {"--activation", "tanh"}, {"--trainer", "auto"}, {"--starts", "8"}, {"--max-iterations", "10000"}, {"--batches", "1000"},
-      {"--schedule", "10@0.01,100@0.001"}, {"--noise-samples", "1"}, {"--masks", "1"},
-      {"--mask-per", "row"}, {"--holdout", "0.2"}, {"--seed", "1"}, {"--threads", "all"}, {"--output", "model.json"}},
-     {"--robust", "--rescale", "--budget", "--calibrate", "--layers", "--noise", "--gap", "--variables", "--inputs", "--report", "--title"}},
+     {{"--posterior", "auto"},
+      {"--replicates", "100"},
+      {"--members", "10"},
+      {"--kind", "flow"},
+      {"--between", "linear"},
+      {"--degree", "2"},
+      {"--hidden", "auto"},
+      {"--dropout", "0.25"},
+      {"--scale", "standard"},
+      {"--derivative", "forward"},
+      {"--terms", "all"},
+      {"--noise-factor", "1"},
+      {"--noise-order", "2"},
+      {"--activation", "tanh"},
+      {"--trainer", "auto"},
+      {"--starts", "8"},
+      {"--max-iterations", "10000"},
+      {"--batches", "1000"},
+      {"--schedule", "10@0.01,100@0.001"},
+      {"--noise-samples", "1"},
+      {"--masks", "1"},
+      {"--mask-per", "row"},
+      {"--holdout", "0.2"},
+      {"--seed", "1"},
+      {"--threads", "all"},
+      {"--output", "model.json"}},
+     {"--robust", "--rescale", "--budget", "--calibrate", "--layers", "--noise", "--gap",
+      "--variables", "--inputs", "--report", "--title"}},
     {"forecast",
-     {{"--draws", "1000"}, {"--masks", "sampled"}, {"--level", "0.95"}, {"--bands", "both"}, {"--blow-up", "discard"},
-      {"--field", "draws"}, {"--mask-change", "never"}, {"--method", "rk45"}, {"--rtol", "0.001"},
-      {"--atol", "1e-06"}, {"--bound", "1000000"}, {"--attempts", "20"}, {"--max-steps", "100000"},
-      {"--seed", "1"}, {"--threads", "all"}, {"--output", "forecast.csv"}},
+     {{"--draws", "1000"},
+      {"--masks", "sampled"},
+      {"--level", "0.95"},
+      {"--bands", "both"},
+      {"--blow-up", "discard"},
+      {"--field", "draws"},
+      {"--mask-change", "never"},
+      {"--method", "rk45"},
+      {"--rtol", "0.001"},
+      {"--atol", "1e-06"},
+      {"--bound", "1000000"},
+      {"--attempts", "20"},
+      {"--max-steps", "100000"},
+      {"--seed", "1"},
+      {"--threads", "all"},
+      {"--output", "forecast.csv"}},
      {"--init", "--init-sd", "--from", "--until", "--step", "--at", "--trajectory",
-      "--transition-noise", "--fixed-step", "--drive", "--observations", "--noise", "--raw", "--report", "--truth", "--lyapunov", "--system", "--title"}},
+      "--transition-noise", "--fixed-step", "--drive", "--observations", "--noise", "--raw",
+      "--report", "--truth", "--lyapunov", "--system", "--title"}},
     {"score",
      {{"--band", "sd"}, {"--threshold", "0.4"}},
      {"--lyapunov", "--system", "--trajectory", "--variables", "--inputs"}},
@@ -61,14 +100,27 @@ const std::vector<Helped> kHelp = {
      {"--variables", "--inputs"}},
     {"inspect", {}, {"--variables", "--inputs"}},
     {"attractor",
-     {{"--draws", "10"}, {"--pieces", "10"}, {"--bins", "auto"}, {"--smoothing", "20"}, {"--seed", "1"}, {"--threads", "all"}},
+     {{"--draws", "10"},
+      {"--pieces", "10"},
+      {"--bins", "auto"},
+      {"--smoothing", "20"},
+      {"--seed", "1"},
+      {"--threads", "all"}},
      {"--noise"}},
     {"evaluate",
-     {{"--starts", "100"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
+     {{"--starts", "100"},
+      {"--leads", "50"},
+      {"--draws", "200"},
+      {"--level", "0.95"},
+      {"--seed", "1"},
       {"--threads", "all"}},
      {"--horizon", "--observations", "--noise", "--lyapunov", "--system"}},
     {"calibrate",
-     {{"--starts", "100"}, {"--leads", "50"}, {"--draws", "200"}, {"--level", "0.95"}, {"--seed", "1"},
+     {{"--starts", "100"},
+      {"--leads", "50"},
+      {"--draws", "200"},
+      {"--level", "0.95"},
+      {"--seed", "1"},
       {"--threads", "all"}},
      {"--horizon", "--observations", "--noise", "--lyapunov", "--system", "--output"}},
     {"systems", {}, {}}};
@@ -81,13 +133,16 @@ TEST_F(CommandsTest, HelpTellsEveryDefault) {
     EXPECT_TRUE(contains(result.out, "Usage: odecast " + h.command));
     EXPECT_TRUE(contains(result.out, "Example:\n  odecast " + h.command));
     auto defaults = h.defaults;
-    if (kReaders.contains(h.command)) defaults.insert(defaults.end(), kReadingDefaults.begin(), kReadingDefaults.end());
+    if (kReaders.contains(h.command))
+      defaults.insert(defaults.end(), kReadingDefaults.begin(), kReadingDefaults.end());
     for (const auto& [option, value] : defaults)
       EXPECT_TRUE(contains(option_help(result.out, option), "[default: " + value + "]"))
-          << option << "\n" << option_help(result.out, option);
+          << option << "\n"
+          << option_help(result.out, option);
     Words without = h.without;
     without.insert(without.end(), {"--json", "--quiet", "--help"});
-    if (kReaders.contains(h.command)) without.insert(without.end(), kReadingWithout.begin(), kReadingWithout.end());
+    if (kReaders.contains(h.command))
+      without.insert(without.end(), kReadingWithout.begin(), kReadingWithout.end());
     for (const auto& option : without) {
       EXPECT_NE(option_help(result.out, option), "") << option;
       EXPECT_FALSE(contains(option_help(result.out, option), "[default:")) << option;

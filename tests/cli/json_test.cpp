@@ -18,10 +18,11 @@ TEST_F(CommandsTest, SimulateJson) {
 
 TEST_F(CommandsTest, FitJson) {
   make_data();
-  const Json json = json_of({"fit", "train.csv", "--trainer", "adam", "--batches", "3", "--seed", "7", "-o", "m.json"});
+  const Json json = json_of(
+      {"fit", "train.csv", "--trainer", "adam", "--batches", "3", "--seed", "7", "-o", "m.json"});
   expect_keys(json, {"objective", "rows", "seconds", "iterations", "status"});
-  EXPECT_EQ(json["rows"], 50);              // a derivative between each two of 51 rows
-  EXPECT_EQ(json["iterations"], 3 * 110);   // the default schedule has 10 + 100 steps
+  EXPECT_EQ(json["rows"], 50);             // a derivative between each two of 51 rows
+  EXPECT_EQ(json["iterations"], 3 * 110);  // the default schedule has 10 + 100 steps
   EXPECT_EQ(json["seed"], 7);
   EXPECT_GT(json["objective"], 0);
   EXPECT_GE(json["seconds"], 0);
@@ -41,7 +42,9 @@ TEST_F(CommandsTest, ObjectiveIsInTheUnitsOfTheData) {
   write("small.csv", small);
   write("large.csv", large);
   const auto objective = [&](const std::string& file) {
-    return json_of({"fit", file, "--trainer", "adam", "--batches", "2", "-o", "m.json"})["objective"].get<double>();
+    return json_of(
+               {"fit", file, "--trainer", "adam", "--batches", "2", "-o", "m.json"})["objective"]
+        .get<double>();
   };
   const double one = objective("small.csv");
   EXPECT_NEAR(objective("large.csv") / one, 100, 1e-6);
@@ -109,8 +112,8 @@ TEST_F(CommandsTest, ScoreJson) {
 
   // Columns are matched by name, and only times that both files have are compared.
   EXPECT_EQ(json_of({"score", "forecast.csv", "truth.csv"})["points"], 2);
-  const Json late = json_of({"score", "forecast.csv", "moving.csv", "--threshold", "9",
-                             "--lyapunov", "0.5"});
+  const Json late =
+      json_of({"score", "forecast.csv", "moving.csv", "--threshold", "9", "--lyapunov", "0.5"});
   EXPECT_DOUBLE_EQ(late["vpt"]["time"], 2) << "never exceeded: the last time";
   EXPECT_DOUBLE_EQ(late["vpt"]["lyapunov_times"], 1);
   const double exponent = json_of({"systems", "SprottB"})["lyapunov"];
@@ -230,14 +233,20 @@ TEST_F(CommandsTest, SystemsJson) {
 }
 
 TEST_F(CommandsTest, AttractorJson) {
-  run_well({"simulate", "SprottB", "--until", "40", "--step", "0.1", "--noise", "0.02", "-o", "noisy.csv"});
+  run_well({"simulate", "SprottB", "--until", "40", "--step", "0.1", "--noise", "0.02", "-o",
+            "noisy.csv"});
   run_well({"fit", "noisy.csv", "--posterior", "trajectory", "-o", "learnt.json"});
-  const Json json = json_of({"attractor", "learnt.json", "noisy.csv", "--draws", "2", "--pieces", "3"});
-  expect_keys(json, {"status", "rows", "pieces", "bins", "halves", "model", "model_sd", "draws", "seed"});
+  const Json json =
+      json_of({"attractor", "learnt.json", "noisy.csv", "--draws", "2", "--pieces", "3"});
+  expect_keys(json,
+              {"status", "rows", "pieces", "bins", "halves", "model", "model_sd", "draws", "seed"});
   EXPECT_EQ(json["rows"], 200);
   for (const char* of : {"halves", "model"})
-    for (const char* distance : {"state_space_divergence", "spectrum_distance"}) EXPECT_GT(json[of][distance], 0) << of << distance;
-  EXPECT_EQ(json_of({"attractor", "learnt.json", "noisy.csv", "--draws", "2", "--pieces", "3", "--threads", "3"}), json);
+    for (const char* distance : {"state_space_divergence", "spectrum_distance"})
+      EXPECT_GT(json[of][distance], 0) << of << distance;
+  EXPECT_EQ(json_of({"attractor", "learnt.json", "noisy.csv", "--draws", "2", "--pieces", "3",
+                     "--threads", "3"}),
+            json);
 }
 
 }  // namespace

@@ -35,18 +35,22 @@ TEST_F(MemoryTest, FilesWithoutAnEndAreRefused) {
 
 TEST_F(MemoryTest, RegressionTakesFourTimesItsNumbers) {
   const int rows = 100'001;
-  run_well({"simulate", "Lorenz", "--until", "1000", "--step", "0.01", "--noise", "0.01", "-o", "train.csv"});
+  run_well({"simulate", "Lorenz", "--until", "1000", "--step", "0.01", "--noise", "0.01", "-o",
+            "train.csv"});
   const double numbers = rows * 4 * 8 / 1048576.0;  // times and three columns
-  const Result even = run({"fit", "train.csv", "--posterior", "regression", "-o", "m.json", "--threads", "1"});
+  const Result even =
+      run({"fit", "train.csv", "--posterior", "regression", "-o", "m.json", "--threads", "1"});
   EXPECT_EQ(even.code, 0) << even.err;
   EXPECT_LT(even.megabytes, 4 * numbers + kConstant);
-  // Without every tenth row times are uneven, and rules of integration are polynomials fitted around each interval.
+  // Without every tenth row times are uneven, and rules of integration are polynomials fitted
+  // around each interval.
   const Words lines = split(read("train.csv"), '\n');
   std::string uneven;
   for (std::size_t k = 0; k < lines.size(); ++k)
     if (k % 10 != 5) uneven += lines[k] + (k + 1 < lines.size() ? "\n" : "");
   write("uneven.csv", uneven);
-  const Result other = run({"fit", "uneven.csv", "--posterior", "regression", "-o", "m.json", "--threads", "1"});
+  const Result other =
+      run({"fit", "uneven.csv", "--posterior", "regression", "-o", "m.json", "--threads", "1"});
   EXPECT_EQ(other.code, 0) << other.err;
   EXPECT_LT(other.megabytes, 4 * numbers + kConstant);
 }

@@ -25,20 +25,20 @@ namespace odecast::cli_test {
 
 /// How to run the program, where it differs from just running it.
 struct How {
-  std::string input = "";                                            ///< standard input
+  std::string input = "";  ///< standard input
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string output_to = "";  ///< standard output goes to this path and is not captured
   std::string error_to = "";   ///< the same for standard error
   bool close_error = false;    ///< there is no standard error
   int signal = 0;              ///< sent `signal_after` seconds after the start
   double signal_after = 0;
-  double limit = 60;           ///< seconds after which the program is killed and the test fails
+  double limit = 60;  ///< seconds after which the program is killed and the test fails
 };
 
 struct Result {
   int code = -1;  ///< exit code; minus the signal that ended it
   std::string out, err;
-  double seconds = 0;  ///< since the start, or since the signal where one was sent
+  double seconds = 0;    ///< since the start, or since the signal where one was sent
   double megabytes = 0;  ///< the most that was resident
 };
 
@@ -91,13 +91,14 @@ inline std::vector<std::string> csv_column(const std::string& text, const std::s
   return column;
 }
 
-/// Whether the process has installed a handler of its own for the signal: on a busy machine a program may take
-/// seconds to begin.
+/// Whether the process has installed a handler of its own for the signal: on a busy machine a
+/// program may take seconds to begin.
 inline bool handles(pid_t process, int signal) {
   if (signal == SIGKILL) return true;
   const std::string status = read_bytes("/proc/" + std::to_string(process) + "/status");
   const auto at = status.find("SigCgt:");
-  return at != status.npos && (std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  return at != status.npos &&
+         (std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1) != 0;
 }
 
 /// Runs the program in a directory of its own, gone after the test.
@@ -169,7 +170,9 @@ class ProgramTest : public testing::Test {
       const int flags = O_WRONLY | O_CREAT | O_TRUNC;
       if (::dup2(::open(in.c_str(), O_RDONLY), 0) < 0 ||
           ::dup2(::open(out_path.c_str(), flags, 0600), 1) < 0 ||
-          ::dup2(::open(how.error_to.empty() ? err.c_str() : how.error_to.c_str(), flags, 0600), 2) < 0 || ::chdir(directory_.c_str()) != 0)
+          ::dup2(::open(how.error_to.empty() ? err.c_str() : how.error_to.c_str(), flags, 0600),
+                 2) < 0 ||
+          ::chdir(directory_.c_str()) != 0)
         ::_exit(99);
       if (how.close_error) ::close(2);
       ::execv(argv[0], argv.data());
@@ -183,7 +186,8 @@ class ProgramTest : public testing::Test {
     int status = 0;
     rusage usage{};
     while (::wait4(child, &status, WNOHANG, &usage) == 0) {
-      if (how.signal != 0 && !signalled && since(start) >= how.signal_after && handles(child, how.signal)) {
+      if (how.signal != 0 && !signalled && since(start) >= how.signal_after &&
+          handles(child, how.signal)) {
         ::kill(child, how.signal);
         counted_from = Clock::now();
         signalled = true;

@@ -1,4 +1,5 @@
-// Data as people have them, through the command line: the same model from every form of the same table.
+// Data as people have them, through the command line: the same model from every form of the same
+// table.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,11 +44,14 @@ TEST_F(ReadingTest, EveryFormOfATableGivesTheSameModel) {
   EXPECT_EQ(equations({"german.csv"}), expected);
   // Arrays, in and out.
   for (const std::string name : {"a.npz", "a.npy"}) {
-    run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "1", "--step", "0.02", "-o", name});
+    run_well(
+        {"simulate", "SprottB", "--init", "1,1,1", "--until", "1", "--step", "0.02", "-o", name});
     std::string found = equations({name});
     if (name == "a.npy")  // has no names
-      for (const auto& [from, to] : {std::pair{"x1", "x"}, std::pair{"x2", "y"}, std::pair{"x3", "z"}})
-        for (std::size_t at = 0; (at = found.find(from, at)) != found.npos;) found.replace(at, 2, to);
+      for (const auto& [from, to] :
+           {std::pair{"x1", "x"}, std::pair{"x2", "y"}, std::pair{"x3", "z"}})
+        for (std::size_t at = 0; (at = found.find(from, at)) != found.npos;)
+          found.replace(at, 2, to);
     EXPECT_EQ(found, expected) << name;
     EXPECT_EQ(equations({"-"}, {.input = read(name)}).empty(), false);
   }
@@ -57,7 +61,8 @@ TEST_F(ReadingTest, EveryFormOfATableGivesTheSameModel) {
 }
 
 TEST_F(ReadingTest, TrajectoriesByFileBlankLineAndColumnAreTheSame) {
-  run_well({"simulate", "SprottB", "--init=-1,0.5,1", "--until", "1", "--step", "0.02", "-o", "b.csv"});
+  run_well(
+      {"simulate", "SprottB", "--init=-1,0.5,1", "--until", "1", "--step", "0.02", "-o", "b.csv"});
   const auto a = csv_rows(read("train.csv")), b = csv_rows(read("b.csv"));
   std::string blocks = "t,x,y,z\n", column = "id,t,x,y,z\n";
   for (const auto* rows : {&a, &b}) {
@@ -104,7 +109,8 @@ TEST_F(ReadingTest, ColumnsAreChosenForEveryVerb) {
 
 TEST_F(ReadingTest, InputsOfAForecastComeFromTheFileThatHasThem) {
   run_well({"simulate", "ForcedDuffing", "--until", "20", "-o", "driven.csv"});
-  run_well({"fit", "driven.csv", "--inputs", "F", "--degree", "3", "--dropout", "0", "--derivative", "central4", "-o", "m.json"});
+  run_well({"fit", "driven.csv", "--inputs", "F", "--degree", "3", "--dropout", "0", "--derivative",
+            "central4", "-o", "m.json"});
   const auto forecast = [&](const Words& more) {
     Words words = {"forecast", "m.json", "--init", "1,0", "-o", "f.csv"};
     words.insert(words.end(), more.begin(), more.end());
@@ -126,7 +132,8 @@ TEST_F(ReadingTest, InputsOfAForecastComeFromTheFileThatHasThem) {
   EXPECT_TRUE(contains(wrong.err, "no column F")) << wrong.err;
 }
 
-// A degree out of range is found without a row being read: the file behind is broken in its second row.
+// A degree out of range is found without a row being read: the file behind is broken in its second
+// row.
 TEST_F(ReadingTest, OptionsAreCheckedBeforeTheRows) {
   write("broken.csv", "t,x\n0,1\n1,word\n");
   const Result result = run({"fit", "broken.csv", "--dropout", "2", "-o", "m.json"});
@@ -137,8 +144,10 @@ TEST_F(ReadingTest, OptionsAreCheckedBeforeTheRows) {
 TEST_F(ReadingTest, InspectSaysWhatWasUnderstood) {
   write("odd.csv", "0;1,5\n0,5;2,25\n1;NA\n1,5;2\n2;1,5\n");
   const Result text = run_well({"inspect", "odd.csv", "--missing", "drop"});
-  EXPECT_TRUE(contains(text.out, "odd.csv: columns separated by ';', decimal comma, no header")) << text.out;
-  EXPECT_TRUE(contains(text.out, "4 rows in 2 trajectories of 2 to 2 rows, t from 0 to 2")) << text.out;
+  EXPECT_TRUE(contains(text.out, "odd.csv: columns separated by ';', decimal comma, no header"))
+      << text.out;
+  EXPECT_TRUE(contains(text.out, "4 rows in 2 trajectories of 2 to 2 rows, t from 0 to 2"))
+      << text.out;
   EXPECT_TRUE(contains(text.out, "1 row with a missing cell left out")) << text.out;
   EXPECT_TRUE(contains(text.out, "Sampling: even, step 0.5")) << text.out;
   EXPECT_TRUE(contains(text.out, "fit would ")) << text.out;
@@ -149,7 +158,8 @@ TEST_F(ReadingTest, InspectSaysWhatWasUnderstood) {
   EXPECT_EQ(j["sampling"]["even"], true);
   EXPECT_EQ(j["columns"][0]["name"], "x");
   EXPECT_LT(j["columns"][0]["noise"].get<double>(), 1e-8);
-  run_well({"simulate", "SprottB", "--until", "10", "--step", "0.01", "--noise", "0.1", "-o", "noisy.csv"});
+  run_well({"simulate", "SprottB", "--until", "10", "--step", "0.01", "--noise", "0.1", "-o",
+            "noisy.csv"});
   const Json noisy = Json::parse(run_well({"inspect", "noisy.csv", "--json"}).out);
   // 993 windows of which at most a ninth are independent: the median is good to 11 %.
   for (const auto& c : noisy["columns"])
@@ -162,7 +172,10 @@ TEST_F(ReadingTest, InspectSaysWhatWasUnderstood) {
 class UnitsTest : public ReadingTest {
  protected:
   /// Long enough to determine the model: of a short arc the minimum is a valley, flat to round-off.
-  UnitsTest() { run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "20", "--step", "0.02", "-o", "long.csv"}); }
+  UnitsTest() {
+    run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "20", "--step", "0.02", "-o",
+              "long.csv"});
+  }
 
   std::vector<std::vector<double>> forecast_of(const std::vector<double>& factors) const {
     auto rows = csv_rows(read("long.csv"));
@@ -174,14 +187,15 @@ class UnitsTest : public ReadingTest {
     }
     write("scaled.csv", text);
     run_well({"fit", "scaled.csv", "--dropout", "0.1", "-o", "m.json", "--quiet"});
-    run_well({"forecast", "m.json", "--until", "22", "--step", "0.1", "--draws", "200", "--blow-up", "until", "-o",
-              "f.csv", "--quiet"});
+    run_well({"forecast", "m.json", "--until", "22", "--step", "0.1", "--draws", "200", "--blow-up",
+              "until", "-o", "f.csv", "--quiet"});
     std::vector<std::vector<double>> result;
     for (const std::string name : {"x", "y", "z"})
       for (const std::string part : {"_mean", "_sd", "_lower", "_upper"}) {
         result.emplace_back();
         const double factor = factors[name == "x" ? 0 : name == "y" ? 1 : 2];
-        for (const auto& cell : csv_column(read("f.csv"), name + part)) result.back().push_back(std::stod(cell) / factor);
+        for (const auto& cell : csv_column(read("f.csv"), name + part))
+          result.back().push_back(std::stod(cell) / factor);
       }
     return result;
   }
@@ -207,7 +221,8 @@ TEST_F(UnitsTest, PowersOfTwoChangeNoBit) {
 
 TEST_F(UnitsTest, NineOrdersOfMagnitudeChangeNothingThatCounts) {
   const auto plain = forecast_of({1, 1, 1});
-  for (const auto& factors : {std::vector{1e-9, 1.0, 1e9}, std::vector{1e9, 1e-9, 1e3}, std::vector{1e-9, 1e-9, 1e-9}}) {
+  for (const auto& factors :
+       {std::vector{1e-9, 1.0, 1e9}, std::vector{1e9, 1e-9, 1e3}, std::vector{1e-9, 1e-9, 1e-9}}) {
     const auto scaled = forecast_of(factors);
     for (std::size_t k = 0; k < plain.size(); ++k) {
       double size = 0, difference = 0;

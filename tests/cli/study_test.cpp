@@ -13,12 +13,17 @@ using Words = std::vector<std::string>;
 
 class StudyCommandTest : public ProgramTest {
  protected:
-  StudyCommandTest() { run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "30", "--step", "0.05", "--noise", "0.02", "-o", "data.csv"}); }
+  StudyCommandTest() {
+    run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "30", "--step", "0.05",
+              "--noise", "0.02", "-o", "data.csv"});
+  }
 };
 
 TEST_F(StudyCommandTest, TuneGivesTheCommandOfTheModelItWrites) {
-  const Json found = Json::parse(run_well({"tune", "data.csv", "--dropout", "0.02,0.5", "--derivative", "weak", "--posterior", "dropout",
-                                           "--starts", "12", "--leads", "5", "--draws", "20", "--json"}).out);
+  const Json found = Json::parse(
+      run_well({"tune", "data.csv", "--dropout", "0.02,0.5", "--derivative", "weak", "--posterior",
+                "dropout", "--starts", "12", "--leads", "5", "--draws", "20", "--json"})
+          .out);
   ASSERT_EQ(found["rows"].size(), 2u);
   EXPECT_EQ(found["rows"][0]["settings"], "--posterior dropout --dropout 0.02 --derivative weak");
   EXPECT_LT(found["rows"][0]["energy"], found["rows"][1]["energy"]);
@@ -34,10 +39,14 @@ TEST_F(StudyCommandTest, TuneGivesTheCommandOfTheModelItWrites) {
   EXPECT_EQ(read("again.json"), model);
   EXPECT_TRUE(contains(read("tuning/table.csv"), "crps_z"));
   EXPECT_TRUE(contains(read("tuning/tuning.svg"), "climatology"));
-  const std::string text = run_well({"tune", "data.csv", "--dropout", "0.02,0.5", "--derivative", "weak", "--posterior", "dropout", "--starts",
-                                     "12", "--leads", "5", "--draws", "20"}).out;
+  const std::string text =
+      run_well({"tune", "data.csv", "--dropout", "0.02,0.5", "--derivative", "weak", "--posterior",
+                "dropout", "--starts", "12", "--leads", "5", "--draws", "20"})
+          .out;
   EXPECT_TRUE(contains(text, "behind the best")) << text;
-  EXPECT_TRUE(contains(text, "odecast fit data.csv --posterior dropout --dropout 0.02 --derivative weak -o")) << text;
+  EXPECT_TRUE(contains(
+      text, "odecast fit data.csv --posterior dropout --dropout 0.02 --derivative weak -o"))
+      << text;
 }
 
 TEST_F(StudyCommandTest, TuneRefusesWhatFitRefuses) {
@@ -45,14 +54,18 @@ TEST_F(StudyCommandTest, TuneRefusesWhatFitRefuses) {
   EXPECT_EQ(run({"tune", "data.csv", "--posterior", "magic"}).code, 2);
   EXPECT_EQ(run({"tune", "data.csv", "--horizon", "29"}).code, 3);
   EXPECT_EQ(run({"tune", "missing.csv"}).code, 4);
-  const Json few = Json::parse(run_well({"tune", "data.csv", "--posterior", "dropout", "--dropout", "0.01,0.02,0.05", "--degree", "1,2", "--random", "2",
-                                         "--starts", "6", "--leads", "3", "--draws", "10", "-o", "few", "--json"}).out);
+  const Json few =
+      Json::parse(run_well({"tune", "data.csv", "--posterior", "dropout", "--dropout",
+                            "0.01,0.02,0.05", "--degree", "1,2", "--random", "2", "--starts", "6",
+                            "--leads", "3", "--draws", "10", "-o", "few", "--json"})
+                      .out);
   EXPECT_EQ(few["rows"].size(), 2u);
 }
 
 TEST_F(StudyCommandTest, TuneGoesOnWithTheSameOptionsOnly) {
   const auto tune = [this](const Words& more) {
-    Words words = {"tune", "data.csv", "--posterior", "regression", "--starts", "6", "--leads", "3", "--draws", "10", "--json"};
+    Words words = {"tune",    "data.csv", "--posterior", "regression", "--starts", "6",
+                   "--leads", "3",        "--draws",     "10",         "--json"};
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   };
@@ -64,41 +77,61 @@ TEST_F(StudyCommandTest, TuneGoesOnWithTheSameOptionsOnly) {
 }
 
 TEST_F(StudyCommandTest, ComparePutsPosteriorsBesideEachOther) {
-  const std::string text = run_well({"compare", "--systems", "SprottS", "--noise", "0.05", "--rows", "400", "--starts", "40", "--held-out", "40",
-                                     "--horizon", "2", "--leads", "4", "--draws", "20"}).out;
-  for (const char* word : {"trajectory", "dropout, r tuned", "climatology", "5 % noise"}) EXPECT_TRUE(contains(text, word)) << text;
+  const std::string text =
+      run_well({"compare", "--systems", "SprottS", "--noise", "0.05", "--rows", "400", "--starts",
+                "40", "--held-out", "40", "--horizon", "2", "--leads", "4", "--draws", "20"})
+          .out;
+  for (const char* word : {"trajectory", "dropout, r tuned", "climatology", "5 % noise"})
+    EXPECT_TRUE(contains(text, word)) << text;
   EXPECT_TRUE(contains(read("comparison/cells.csv"), "SprottS,0.05,trajectory,1,"));
   EXPECT_EQ(run({"compare", "--systems", "Henon"}).code, 2);
-  EXPECT_EQ(run({"compare", "--systems", "SprottS", "--rows", "500"}).code, 2) << "the folder holds other work";
+  EXPECT_EQ(run({"compare", "--systems", "SprottS", "--rows", "500"}).code, 2)
+      << "the folder holds other work";
 }
 
-// The short way and the long way find the same bands; the page shows what they hold before and after.
+// The short way and the long way find the same bands; the page shows what they hold before and
+// after.
 TEST_F(StudyCommandTest, FitCalibratesOnTheRowsItHoldsOut) {
-  const Json fit = Json::parse(run_well({"fit", "data.csv", "--derivative", "weak", "--calibrate", "--holdout", "0.4", "-o", "model.json", "--json"}).out);
+  const Json fit = Json::parse(run_well({"fit", "data.csv", "--derivative", "weak", "--calibrate",
+                                         "--holdout", "0.4", "-o", "model.json", "--json"})
+                                   .out);
   run_well({"split", "data.csv", "--holdout", "0.4"});
   run_well({"fit", "train.csv", "--derivative", "weak", "-o", "long.json"});
-  const Json calibrated = Json::parse(run_well({"calibrate", "long.json", "test.csv", "--observations", "--starts", "200", "--leads", "20",
-                                                "--horizon", "2.9875", "--json"}).out);  // a quarter of t = 18.05 … 30
-  EXPECT_NEAR(fit["calibration"]["coverage_before"].get<double>(), calibrated["coverage_before"].get<double>(), 1e-12) << "summed in another order";
+  const Json calibrated =
+      Json::parse(run_well({"calibrate", "long.json", "test.csv", "--observations", "--starts",
+                            "200", "--leads", "20", "--horizon", "2.9875", "--json"})
+                      .out);  // a quarter of t = 18.05 … 30
+  EXPECT_NEAR(fit["calibration"]["coverage_before"].get<double>(),
+              calibrated["coverage_before"].get<double>(), 1e-12)
+      << "summed in another order";
   EXPECT_EQ(read("model.json"), read("long.json"));
-  // The bands that were calibrated are those of observations: they hold the rows that calibrated them.
-  run_well({"simulate", "SprottB", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "-o", "truth.csv"});
-  const Words forecast = {"forecast", "model.json", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "--report", "page.html", "-o", "f.csv"};
+  // The bands that were calibrated are those of observations: they hold the rows that calibrated
+  // them.
+  run_well({"simulate", "SprottB", "--init=-1,-1,-1", "--until", "4", "--step", "0.1", "-o",
+            "truth.csv"});
+  const Words forecast = {"forecast", "model.json", "--init=-1,-1,-1", "--until", "4",    "--step",
+                          "0.1",      "--report",   "page.html",       "-o",      "f.csv"};
   const auto with = [&](const Words& more) {
     Words words = forecast;
     words.insert(words.end(), more.begin(), more.end());
     return run_well(words).out;
   };
-  EXPECT_TRUE(contains(with({"--observations", "--truth", "truth.csv"}), "Bands for observations are calibrated"));
+  EXPECT_TRUE(contains(with({"--observations", "--truth", "truth.csv"}),
+                       "Bands for observations are calibrated"));
   EXPECT_TRUE(contains(read("page.html"), "Coverage before and after calibration"));
   EXPECT_TRUE(contains(with({}), "(--observations)"));
   EXPECT_FALSE(contains(with({"--observations", "--raw"}), "calibrated"));
   EXPECT_FALSE(contains(read("page.html"), "Coverage before and after calibration"));
-  const Json after = Json::parse(run_well({"evaluate", "model.json", "test.csv", "--observations", "--starts", "200", "--leads", "20", "--horizon",
-                                           "2.9875", "--json"}).out);
-  EXPECT_GE(after["model"]["coverage"]["value"].get<double>(), 0.95) << "at least 191 of 200 scores at every lead and for every variable";
-  EXPECT_EQ(run({"fit", "data.csv", "--holdout", "0.4", "-o", "m.json"}).code, 2) << "--holdout does nothing alone";
-  const Result few = run({"fit", "data.csv", "--derivative", "weak", "--calibrate", "--holdout", "0.02", "-o", "m.json"});
+  const Json after =
+      Json::parse(run_well({"evaluate", "model.json", "test.csv", "--observations", "--starts",
+                            "200", "--leads", "20", "--horizon", "2.9875", "--json"})
+                      .out);
+  EXPECT_GE(after["model"]["coverage"]["value"].get<double>(), 0.95)
+      << "at least 191 of 200 scores at every lead and for every variable";
+  EXPECT_EQ(run({"fit", "data.csv", "--holdout", "0.4", "-o", "m.json"}).code, 2)
+      << "--holdout does nothing alone";
+  const Result few = run({"fit", "data.csv", "--derivative", "weak", "--calibrate", "--holdout",
+                          "0.02", "-o", "m.json"});
   EXPECT_EQ(few.code, 3);
   EXPECT_TRUE(contains(few.err, "--holdout")) << few.err;
 }

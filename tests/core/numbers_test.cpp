@@ -47,7 +47,8 @@ TEST(NumbersTest, OutOfRangeIsInfinityOrZero) {
 TEST(NumbersTest, SizesThatDoNotFitAreRefused) {
   EXPECT_EQ(checked_size(2.6, 10, "", ""), 3);
   EXPECT_EQ(checked_size(-3, 10, "", ""), -3);
-  for (const double bad : {11.0, 1e19, -1e300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+  for (const double bad : {11.0, 1e19, -1e300, std::numeric_limits<double>::infinity(),
+                           std::numeric_limits<double>::quiet_NaN()})
     EXPECT_THROW(checked_size(bad, 10, "", ""), Error) << bad;
 }
 

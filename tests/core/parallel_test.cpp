@@ -33,9 +33,10 @@ TEST(ParallelTest, BetweenRunsOnTheCallingThreadAndMayStop) {
   parallel_for(
       4, 100, [](std::size_t) {},
       [&](std::size_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
-  EXPECT_THROW(parallel_for(
-                   1, 100, [](std::size_t) {}, [](std::size_t) { throw std::runtime_error("stop"); }),
-               std::runtime_error);
+  EXPECT_THROW(
+      parallel_for(
+          1, 100, [](std::size_t) {}, [](std::size_t) { throw std::runtime_error("stop"); }),
+      std::runtime_error);
 }
 
 // Every item runs until it is stopped: without the pulse this would not end.
@@ -75,7 +76,8 @@ TEST(ParallelTest, ItWatchesWhileItWaitsForOthers) {
                std::runtime_error);
 }
 
-// The item is a loop of its own, on one thread and on two: a pulse inside it reaches the loop around.
+// The item is a loop of its own, on one thread and on two: a pulse inside it reaches the loop
+// around.
 TEST(ParallelTest, APulseReachesTheLoopAround) {
   for (const int threads : {1, 2}) {
     int calls = 0;

@@ -55,8 +55,7 @@ TEST(PolynomialTest, ExpandedPowerEqualsThePower) {
       const double b = stream.normal();
       basis.evaluate(u.data(), phi.data());
       const Vector q = basis.expand_power(w, b);
-      EXPECT_NEAR(q.dot(phi), std::pow(b + w.dot(u), p),
-                  1e-13 * q.cwiseAbs().dot(phi.cwiseAbs()));
+      EXPECT_NEAR(q.dot(phi), std::pow(b + w.dot(u), p), 1e-13 * q.cwiseAbs().dot(phi.cwiseAbs()));
     }
   }
 }

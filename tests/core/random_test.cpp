@@ -68,8 +68,8 @@ TEST(RandomTest, BernoulliWordsHaveTheRightProbabilityInEveryBit) {
   for (const double p : {0.05, 0.25, 0.5, 0.75, 0.95, 1.0 / 3}) {
     long bit_counts[32] = {}, total = 0, neighbours = 0;
     for (int w = 0; w < words; ++w) {
-      const std::uint32_t bits = bernoulli_word(7, Purpose::forecast_mask, 5,
-                                                static_cast<std::uint32_t>(w), p);
+      const std::uint32_t bits =
+          bernoulli_word(7, Purpose::forecast_mask, 5, static_cast<std::uint32_t>(w), p);
       total += std::popcount(bits);
       neighbours += std::popcount(bits & (bits >> 1));
       for (int i = 0; i < 32; ++i) bit_counts[i] += bits >> i & 1;
@@ -81,7 +81,8 @@ TEST(RandomTest, BernoulliWordsHaveTheRightProbabilityInEveryBit) {
     // Neighbouring bits are independent: both set with probability p². The 31 pairs of a word
     // overlap, which at most doubles the variance of their mean.
     EXPECT_NEAR(static_cast<double>(neighbours) / words / 31, p * p,
-                5 * std::sqrt(2 * p * p * (1 - p * p) / words / 31)) << p;
+                5 * std::sqrt(2 * p * p * (1 - p * p) / words / 31))
+        << p;
   }
 }
 

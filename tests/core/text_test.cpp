@@ -19,13 +19,15 @@ RC_GTEST_PROP(TextTest, EveryCodePointIsReadAsItself, ()) {
 }
 
 TEST(TextTest, WhatIsNoUtf8IsFound) {
-  for (const char* text : {"\x80", "\xc0\xaf", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "\xf0\x9f\x98"})
+  for (const char* text : {"\x80", "\xc0\xaf", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80",
+                           "\xf4\x90\x80\x80", "\xff", "\xf0\x9f\x98"})
     EXPECT_FALSE(is_utf8(text));
   EXPECT_TRUE(is_utf8("aé…😀"));
 }
 
 RC_GTEST_PROP(TextTest, PrintableTextDoesNotActOnATerminal, ()) {
-  const std::string text = printable(*any_text() + *rc::gen::element<std::string>("", "\xff", "\x9b[31m", "\xc3"));
+  const std::string text =
+      printable(*any_text() + *rc::gen::element<std::string>("", "\xff", "\x9b[31m", "\xc3"));
   RC_ASSERT(is_utf8(text));
   for (std::string_view left = text; !left.empty();) {
     const auto [length, c] = first_character(left);
@@ -46,17 +48,25 @@ TEST(TextTest, ErrorsAreCleanAndShortWhateverTheyQuote) {
   try {
     std::vector<char> many(1'000'000, 'x');
     many.push_back('\n');
-    throw_data({"file 'a\x1b[31m'", std::string(many.begin(), many.end()), "b\rc", "Do\u202e it.", "line\x07", {"Or\n that."}});
+    throw_data({"file 'a\x1b[31m'",
+                std::string(many.begin(), many.end()),
+                "b\rc",
+                "Do\u202e it.",
+                "line\x07",
+                {"Or\n that."}});
   } catch (const Error& e) {
     const std::string text = e.what();
-    EXPECT_EQ(text, "file 'a?[31m': found " + std::string(500, 'x') + "…, expected b?c.\n  line?\n  1. Do? it.\n  2. Or? that.");
+    EXPECT_EQ(text, "file 'a?[31m': found " + std::string(500, 'x') +
+                        "…, expected b?c.\n  line?\n  1. Do? it.\n  2. Or? that.");
   }
 }
 
 TEST(TextTest, NamesThatNoFileCanHold) {
-  for (const char* name : {"", " x", "x\t", "a\nb", "a\rb", "\xff"}) EXPECT_NE(name_fault(name), nullptr) << name;
+  for (const char* name : {"", " x", "x\t", "a\nb", "a\rb", "\xff"})
+    EXPECT_NE(name_fault(name), nullptr) << name;
   EXPECT_NE(name_fault(std::string_view("a\0b", 3)), nullptr);
-  for (const char* name : {"x", "a b", "a\tb", "\x1b[31m", "\"", ",", "#", "😀", "t", "nan", "=1"}) EXPECT_EQ(name_fault(name), nullptr) << name;
+  for (const char* name : {"x", "a b", "a\tb", "\x1b[31m", "\"", ",", "#", "😀", "t", "nan", "=1"})
+    EXPECT_EQ(name_fault(name), nullptr) << name;
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ std::vector<double> exponential_times(int rows, double mean) {
 
 TEST(SmoothingTest, LocalPolynomialsAreExactUpToTheirDegree) {
   const std::vector<double> times = exponential_times(60, 0.1);
-  const Dataset d = series(times, [](double t) { return 1 + t - 0.5 * t * t + 0.1 * t * t * t * t; });
+  const Dataset d =
+      series(times, [](double t) { return 1 + t - 0.5 * t * t + 0.1 * t * t * t * t; });
   const DerivativeRows rows = derivative_rows(d, {.method = DerivativeMethod::savgol});
   ASSERT_EQ(rows.rows(), 54);
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
@@ -46,7 +47,8 @@ Errors of_noisy_sine(DerivativeMethod method, bool even, double noise) {
   const auto skipped = static_cast<std::size_t>((N - rows.rows()) / 2);
   Errors e{0, 0};
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
-    const double error = rows.derivatives(i, 0) - std::cos(times[static_cast<std::size_t>(i) + skipped]);
+    const double error =
+        rows.derivatives(i, 0) - std::cos(times[static_cast<std::size_t>(i) + skipped]);
     e.size += error * error;
     e.ratio += std::pow(error / rows.sigma(i, 0), 2);
   }
@@ -55,8 +57,9 @@ Errors of_noisy_sine(DerivativeMethod method, bool even, double noise) {
 }
 
 TEST(SmoothingTest, SigmaIsTheErrorAndFarBelowThatOfDifferences) {
-  // Errors of neighbouring rows are correlated over a window of about 100 rows, so that 4000 rows count as about 40: five
-  // standard errors √(1/80) of their root mean square are 0.56, and the spline's prior is only roughly a sine's.
+  // Errors of neighbouring rows are correlated over a window of about 100 rows, so that 4000 rows
+  // count as about 40: five standard errors √(1/80) of their root mean square are 0.56, and the
+  // spline's prior is only roughly a sine's.
   for (const bool even : {true, false})
     for (const auto method : {DerivativeMethod::savgol, DerivativeMethod::spline}) {
       const Errors e = of_noisy_sine(method, even, 0.05);
@@ -114,7 +117,8 @@ TEST(SmoothingTest, SplineGoesFromInterpolationToTheLine) {
   twice << y, y;
   std::vector<double> again = t;
   again.insert(again.end(), t.begin(), t.end());
-  const SmoothingSpline both = smoothing_spline(again, twice, {5, 5}, 0.1), one = smoothing_spline(t, y, {5}, 0.1);
+  const SmoothingSpline both = smoothing_spline(again, twice, {5, 5}, 0.1),
+                        one = smoothing_spline(t, y, {5}, 0.1);
   EXPECT_EQ(both.value.tail(5), one.value);
 }
 

@@ -20,7 +20,8 @@ TEST(StencilTest, WeightsAreExactOnPolynomialsOfTheirDegree) {
         double sum = 0;
         for (int i = 0; i < points; ++i) sum += w[i] * std::pow(t[i], degree);
         const double expected = degree == 0 ? 0 : degree * std::pow(at, degree - 1);
-        EXPECT_NEAR(sum, expected, 1e-10 * std::max(1.0, std::abs(expected))) << points << ' ' << degree;
+        EXPECT_NEAR(sum, expected, 1e-10 * std::max(1.0, std::abs(expected)))
+            << points << ' ' << degree;
       }
     }
 }
@@ -30,7 +31,8 @@ TEST(StencilTest, EvenWeightsAreThoseOfTheTables) {
   double w[9];
   first_derivative_weights(t, 9, 0, w);
   // Fornberg 1988, table 1, order 8.
-  const double expected[] = {1.0 / 280, -4.0 / 105, 1.0 / 5, -4.0 / 5, 0, 4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
+  const double expected[] = {1.0 / 280, -4.0 / 105, 1.0 / 5,   -4.0 / 5,  0,
+                             4.0 / 5,   -1.0 / 5,   4.0 / 105, -1.0 / 280};
   for (int i = 0; i < 9; ++i) EXPECT_NEAR(w[i], expected[i], 1e-15);
 }
 
@@ -64,11 +66,12 @@ TEST(StencilTest, NoiseIsEstimatedBesideASignal) {
     Stream stream(3, Purpose::observation_noise, 0);
     std::vector<double> times;
     double t = 0;
-    for (int i = 0; i < 4000; ++i) times.push_back(t += even ? 0.01 : -0.01 * portable_log(stream.uniform()));
+    for (int i = 0; i < 4000; ++i)
+      times.push_back(t += even ? 0.01 : -0.01 * portable_log(stream.uniform()));
     Dataset d = series(times, [](double x) { return 10 * std::sin(x); });
     for (Eigen::Index i = 0; i < 4000; ++i) d.trajectories[0].states(i, 0) += 0.3 * stream.normal();
-    // A median of N values has standard error 1.17/√N relative; differences of m + 1 neighbours correlate, which
-    // counts as about N/3 values: 5 · 1.17/√1333 = 0.16.
+    // A median of N values has standard error 1.17/√N relative; differences of m + 1 neighbours
+    // correlate, which counts as about N/3 values: 5 · 1.17/√1333 = 0.16.
     EXPECT_NEAR(estimate_noise(segments(d, 0), 1)[0], 0.3, 0.16 * 0.3) << even;
   }
   const Dataset clean = series(evenly(1000, 0.01), [](double x) { return std::sin(x); });

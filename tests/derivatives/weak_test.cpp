@@ -12,7 +12,8 @@ namespace {
 
 /// x' = y, y' = -x: the true coefficients in the basis 1, x, y, ….
 Dataset oscillator(const std::vector<double>& times) {
-  return series(times, [](double t) { return std::sin(t); }, [](double t) { return std::cos(t); });
+  return series(
+      times, [](double t) { return std::sin(t); }, [](double t) { return std::cos(t); });
 }
 
 std::vector<double> jittered(int rows, double step) {
@@ -35,10 +36,12 @@ double defect(const Dataset& d) {
 }
 
 TEST(WeakTest, CleanDataSatisfyTheIntegralForm) {
-  EXPECT_LT(defect(oscillator(evenly(3000, 0.02))), 1e-12) << "the trapezoidal rule is spectrally accurate";
+  EXPECT_LT(defect(oscillator(evenly(3000, 0.02))), 1e-12)
+      << "the trapezoidal rule is spectrally accurate";
   EXPECT_LT(defect(oscillator(jittered(3000, 0.02))), 1e-9);
   // An error of order 8 for uneven times.
-  const double ratio = defect(oscillator(jittered(600, 0.2))) / defect(oscillator(jittered(1200, 0.1)));
+  const double ratio =
+      defect(oscillator(jittered(600, 0.2))) / defect(oscillator(jittered(1200, 0.1)));
   EXPECT_GT(std::log2(ratio), 6);
 }
 
@@ -94,7 +97,8 @@ TEST(WeakTest, TimeScaleOfASineIsOneHoweverFineAndNoisy) {
   // (2 - 2 cos T)/(2 · 1/2 · 2) = (T/τ)² to first order with τ = 1 … , read at T with change 1/4.
   Stream stream(1, Purpose::observation_noise, 0);
   for (const double step : {0.1, 0.001}) {
-    Dataset d = series(evenly(static_cast<int>(40 / step), step), [](double t) { return std::sin(t); });
+    Dataset d =
+        series(evenly(static_cast<int>(40 / step), step), [](double t) { return std::sin(t); });
     for (Eigen::Index i = 0; i < d.trajectories[0].states.rows(); ++i)
       d.trajectories[0].states(i, 0) += 0.1 * stream.normal();
     EXPECT_NEAR(time_scale(segments(d, 0), Vector::Constant(1, 0.1)), 1, 0.1) << step;

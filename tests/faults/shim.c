@@ -4,8 +4,8 @@
 //   FAULT_ERRNO  the number it fails with
 //   FAULT_EVER   if set, all later calls of the kind fail as well
 //   FAULT_REPORT a file of 16 numbers of 64 bits: calls of each kind, and last how many failed
-// Calls count from the constructor on: the loader is done, the program's static initialisers are not.
-// What the C library calls within itself (standard output and error) does not come here.
+// Calls count from the constructor on: the loader is done, the program's static initialisers are
+// not. What the C library calls within itself (standard output and error) does not come here.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -23,12 +23,24 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { OPEN, READ, WRITE, FSYNC, SYNCDIR, RENAME, CLOSE, MKDIR, UNLINK, LOCK, THREAD, MALLOC, KINDS };
+enum {
+  OPEN,
+  READ,
+  WRITE,
+  FSYNC,
+  SYNCDIR,
+  RENAME,
+  CLOSE,
+  MKDIR,
+  UNLINK,
+  LOCK,
+  THREAD,
+  MALLOC,
+  KINDS
+};
 static const char* const names[KINDS] = {"open",  "read",  "write",  "fsync", "syncdir", "rename",
                                          "close", "mkdir", "unlink", "lock",  "thread",  "malloc"};
-static struct {
-  uint64_t calls[15], failed;
-} nowhere, *report = &nowhere;
+static struct { uint64_t calls[15], failed; } nowhere, *report = &nowhere;
 static int ready, kind = -1, error, ever;
 static uint64_t wanted;
 
@@ -62,20 +74,20 @@ static int fails(int k) {
 /// Of calls that no program repeats after EINTR: those fail with other numbers only.
 static int fails_for_good(int k) { return fails(k) && (error != EINTR || (--report->failed, 0)); }
 
-#define REAL(type, name, ...) \
+#define REAL(type, name, ...)       \
   static type (*real)(__VA_ARGS__); \
   if (!real) real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 
 static int open_at(int directory, const char* path, int flags, mode_t mode) {
   return fails(OPEN) ? -1 : (int)syscall(SYS_openat, directory, path, flags, mode);
 }
-#define MODE_OF(flags, last) \
-  mode_t mode = 0; \
+#define MODE_OF(flags, last)             \
+  mode_t mode = 0;                       \
   if ((flags) & (O_CREAT | O_TMPFILE)) { \
-    va_list list; \
-    va_start(list, last); \
-    mode = va_arg(list, mode_t); \
-    va_end(list); \
+    va_list list;                        \
+    va_start(list, last);                \
+    mode = va_arg(list, mode_t);         \
+    va_end(list);                        \
   }
 int open(const char* path, int flags, ...) {
   MODE_OF(flags, flags)
@@ -95,9 +107,15 @@ int openat64(int directory, const char* path, int flags, ...) {
 }
 int __open_2(const char* path, int flags) { return open_at(AT_FDCWD, path, flags, 0); }
 int __open64_2(const char* path, int flags) { return open_at(AT_FDCWD, path, flags, 0); }
-int __openat_2(int directory, const char* path, int flags) { return open_at(directory, path, flags, 0); }
-int __openat64_2(int directory, const char* path, int flags) { return open_at(directory, path, flags, 0); }
-int creat(const char* path, mode_t mode) { return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode); }
+int __openat_2(int directory, const char* path, int flags) {
+  return open_at(directory, path, flags, 0);
+}
+int __openat64_2(int directory, const char* path, int flags) {
+  return open_at(directory, path, flags, 0);
+}
+int creat(const char* path, mode_t mode) {
+  return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
 int creat64(const char* path, mode_t mode) { return creat(path, mode); }
 FILE* fopen(const char* path, const char* mode) {
   REAL(FILE*, "fopen", const char*, const char*);
@@ -119,7 +137,9 @@ int mkostemp(char* path, int flags) {
 }
 int mkostemp64(char* path, int flags) { return mkostemp(path, flags); }
 
-ssize_t read(int file, void* to, size_t size) { return fails(READ) ? -1 : syscall(SYS_read, file, to, size); }
+ssize_t read(int file, void* to, size_t size) {
+  return fails(READ) ? -1 : syscall(SYS_read, file, to, size);
+}
 ssize_t __read_chk(int file, void* to, size_t size, size_t room) {
   if (size > room) abort();
   return read(file, to, size);
@@ -137,7 +157,9 @@ ssize_t write(int file, const void* from, size_t size) {
 ssize_t pwrite(int file, const void* from, size_t size, off_t at) {
   return fails(WRITE) ? -1 : syscall(SYS_pwrite64, file, from, size, at);
 }
-ssize_t pwrite64(int file, const void* from, size_t size, off64_t at) { return pwrite(file, from, size, at); }
+ssize_t pwrite64(int file, const void* from, size_t size, off64_t at) {
+  return pwrite(file, from, size, at);
+}
 ssize_t writev(int file, const struct iovec* from, int count) {
   return fails(WRITE) ? -1 : syscall(SYS_writev, file, from, count);
 }
@@ -152,7 +174,9 @@ int fdatasync(int file) { return fails(sync_kind(file)) ? -1 : (int)syscall(SYS_
 int renameat2(int d, const char* from, int e, const char* to, unsigned flags) {
   return fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, d, from, e, to, flags);
 }
-int renameat(int d, const char* from, int e, const char* to) { return renameat2(d, from, e, to, 0); }
+int renameat(int d, const char* from, int e, const char* to) {
+  return renameat2(d, from, e, to, 0);
+}
 int rename(const char* from, const char* to) { return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0); }
 int linkat(int d, const char* from, int e, const char* to, int flags) {
   return fails(RENAME) ? -1 : (int)syscall(SYS_linkat, d, from, e, to, flags);
@@ -178,13 +202,16 @@ int remove(const char* path) {
   return fails(UNLINK) ? -1 : real(path);
 }
 
-int flock(int file, int operation) { return fails(LOCK) ? -1 : (int)syscall(SYS_flock, file, operation); }
+int flock(int file, int operation) {
+  return fails(LOCK) ? -1 : (int)syscall(SYS_flock, file, operation);
+}
 int fcntl(int file, int command, ...) {
   va_list list;
   va_start(list, command);
   void* argument = va_arg(list, void*);
   va_end(list);
-  const int lock = command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK || command == F_OFD_SETLKW;
+  const int lock = command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
+                   command == F_OFD_SETLKW;
   return lock && fails(LOCK) ? -1 : (int)syscall(SYS_fcntl, file, command, argument);
 }
 int fcntl64(int file, int command, ...) {
@@ -195,7 +222,8 @@ int fcntl64(int file, int command, ...) {
   return fcntl(file, command, argument);
 }
 
-int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                   void* argument) {
   REAL(int, "pthread_create", pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   return fails(THREAD) ? error : real(thread, attributes, run, argument);
 }
@@ -205,7 +233,9 @@ void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 void* malloc(size_t size) { return fails(MALLOC) ? NULL : __libc_malloc(size); }
-void* calloc(size_t count, size_t size) { return fails(MALLOC) ? NULL : __libc_calloc(count, size); }
+void* calloc(size_t count, size_t size) {
+  return fails(MALLOC) ? NULL : __libc_calloc(count, size);
+}
 void* realloc(void* old, size_t size) { return fails(MALLOC) ? NULL : __libc_realloc(old, size); }
 void* reallocarray(void* old, size_t count, size_t size) {
   size_t bytes;
@@ -215,7 +245,9 @@ void* reallocarray(void* old, size_t count, size_t size) {
   }
   return realloc(old, bytes);
 }
-void* memalign(size_t alignment, size_t size) { return fails(MALLOC) ? NULL : __libc_memalign(alignment, size); }
+void* memalign(size_t alignment, size_t size) {
+  return fails(MALLOC) ? NULL : __libc_memalign(alignment, size);
+}
 void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
 int posix_memalign(void** to, size_t alignment, size_t size) {
   if (fails(MALLOC)) return error;

@@ -9,8 +9,8 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
-#include "odecast/core/times.hpp"
 #include "odecast/core/random.hpp"
+#include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "support/models.hpp"
 
@@ -71,7 +71,8 @@ TEST(ForecastTest, ForcingHasTheVarianceOfItsKicks) {
       variance += sd * sd * std::exp(-2 * (f.times[t] - (k - 0.5) * interval));
     const auto row = static_cast<Eigen::Index>(t);
     EXPECT_NEAR(f.mean(row, 0), std::exp(-f.times[t]), 5 * std::sqrt(variance / o.draws) + 1e-7);
-    EXPECT_NEAR(f.sd(row, 0) * f.sd(row, 0), variance, 5 * variance * std::sqrt(2.0 / o.draws) + 1e-14);
+    EXPECT_NEAR(f.sd(row, 0) * f.sd(row, 0), variance,
+                5 * variance * std::sqrt(2.0 / o.draws) + 1e-14);
   }
   o.threads = 2;
   const Forecast again = forecast(model, o, ignore_progress);
@@ -83,7 +84,8 @@ TEST(ForecastTest, ForcingHasTheVarianceOfItsKicks) {
   driven.polynomial->sets[0].support = {{0, 1}};
   const Forecast alone = forecast(driven, o, ignore_progress);
   ASSERT_EQ(alone.samples.size(), f.samples.size());
-  for (std::size_t k = 0; k < f.samples.size(); ++k) EXPECT_LT((alone.samples[k] - f.samples[k]).cwiseAbs().maxCoeff(), 1e-7);
+  for (std::size_t k = 0; k < f.samples.size(); ++k)
+    EXPECT_LT((alone.samples[k] - f.samples[k]).cwiseAbs().maxCoeff(), 1e-7);
   o.transition_noise = true;
   EXPECT_THROW(forecast(model, o, ignore_progress), Error);
 }
@@ -126,13 +128,14 @@ TEST(ForecastTest, AForcedTrajectoryThatBlowsUpIsCounted) {
 }
 
 TEST(ForecastTest, WithoutDropoutTheBandHasNoWidth) {
-  const Forecast f = forecast(decaying_model(2, 0),
-                              [] {
-                                ForecastOptions o = until(2);
-                                o.init = Eigen::Vector2d(1, 2);
-                                return o;
-                              }(),
-                              ignore_progress);
+  const Forecast f = forecast(
+      decaying_model(2, 0),
+      [] {
+        ForecastOptions o = until(2);
+        o.init = Eigen::Vector2d(1, 2);
+        return o;
+      }(),
+      ignore_progress);
   // The mean of equal numbers is their value up to round-off of the running mean.
   EXPECT_LT(f.sd.maxCoeff(), 1e-14);
   EXPECT_NEAR(f.mean(4, 0), std::exp(-1), 1e-3);
@@ -279,7 +282,8 @@ TEST(ForecastTest, EnumeratedEqualsAMillionDraws) {
         const auto cdf = [&](double x, bool including) {
           double sum = 0;
           for (const auto& [s, w] : all)
-            if (s.states(t - 1, i) < x || (including && s.states(t - 1, i) == x)) sum += w / survive;
+            if (s.states(t - 1, i) < x || (including && s.states(t - 1, i) == x))
+              sum += w / survive;
           return sum;
         };
         const double slack = 5 * std::sqrt(0.025 * 0.975 / n) + 1e-6;
@@ -478,8 +482,11 @@ TEST(ForecastTest, RegularTimesEndWhereTheyShould) {
   EXPECT_EQ(times.back(), 10);
   EXPECT_EQ(regular_times(0, 1, 0.3).size(), 3u);
   EXPECT_EQ(regular_times(5, 5.01, 1).back(), 5.01);
-  for (const auto& [start, end, step] : {std::tuple{0.0, 1.0, 0.0}, {0.0, 1.0, -1.0}, {1.0, 1.0, 0.1},
-                                         {0.0, 1e9, 1e-9}, {0.0, double(NAN), 0.1}})
+  for (const auto& [start, end, step] : {std::tuple{0.0, 1.0, 0.0},
+                                         {0.0, 1.0, -1.0},
+                                         {1.0, 1.0, 0.1},
+                                         {0.0, 1e9, 1e-9},
+                                         {0.0, double(NAN), 0.1}})
     EXPECT_THROW(regular_times(start, end, step), Error);
 }
 
@@ -530,7 +537,9 @@ TEST(ForecastTest, SamplesAreDrawsAndChangeNothing) {
       o.draws = 200;
       for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(two.samples[k], with.samples[k]);
       // Lanes sum in another order than matrices.
-      EXPECT_LT(((two.samples[0] + two.samples[1]) / 2 - two.mean).bottomRows(4).cwiseAbs().maxCoeff(), 1e-14);
+      EXPECT_LT(
+          ((two.samples[0] + two.samples[1]) / 2 - two.mean).bottomRows(4).cwiseAbs().maxCoeff(),
+          1e-14);
       for (const Matrix& sample : with.samples) {
         ASSERT_EQ(sample.rows(), 5);
         if (!random) {
@@ -559,7 +568,8 @@ TEST(ForecastTest, SamplesThatBlowUpAreShortOrLeftOut) {
   o.samples = 20;
   o.draws = 20;
   const Model model = exploding_model(0.5);  // half of the draws have a pole at t = 1
-  for (const Matrix& sample : forecast(model, o, ignore_progress).samples) EXPECT_EQ(sample.rows(), 21);
+  for (const Matrix& sample : forecast(model, o, ignore_progress).samples)
+    EXPECT_EQ(sample.rows(), 21);
   o.blow_up = BlowUp::until;
   int ended = 0;
   for (const Matrix& sample : forecast(model, o, ignore_progress).samples) {
@@ -572,8 +582,8 @@ TEST(ForecastTest, SamplesThatBlowUpAreShortOrLeftOut) {
   EXPECT_THROW(forecast(model, o, ignore_progress), Error);
 }
 
-// du/dt = u from N(0, 0.1²): the spread is 0.1 eᵗ and passes 0.4 of the data's sd 1 at ln 4. The sd of 1000 draws has a relative
-// error of 1 / √2000, and so has eᵗ.
+// du/dt = u from N(0, 0.1²): the spread is 0.1 eᵗ and passes 0.4 of the data's sd 1 at ln 4. The sd
+// of 1000 draws has a relative error of 1 / √2000, and so has eᵗ.
 TEST(HorizonTest, IsWhereTheSpreadPassesAShareOfTheDatasSd) {
   Model model = decaying_model(1, 0);
   model.network.layers[1].weights *= -1;
@@ -583,14 +593,17 @@ TEST(HorizonTest, IsWhereTheSpreadPassesAShareOfTheDatasSd) {
   o.init = Vector::Zero(1);
   o.init_sd = Vector::Constant(1, 0.1);
   for (int k = 1; k <= 300; ++k) o.times.push_back(0.01 * k);
-  EXPECT_NEAR(forecast(model, o, ignore_progress).horizon, std::log(4), 0.01 + 5 / std::sqrt(2000.0));
+  EXPECT_NEAR(forecast(model, o, ignore_progress).horizon, std::log(4),
+              0.01 + 5 / std::sqrt(2000.0));
   o.init_sd = Vector::Constant(1, 0.5);
   EXPECT_EQ(forecast(model, o, ignore_progress).horizon, 0);
   model.sd[0] = 100;
   EXPECT_TRUE(std::isinf(forecast(model, o, ignore_progress).horizon));
   model.sd = {};
   o.init_sd = Vector::Constant(1, 5);
-  EXPECT_NEAR(forecast(model, o, ignore_progress).horizon, std::log(4), 0.01 + 5 / std::sqrt(2000.0)) << "the size stands in";
+  EXPECT_NEAR(forecast(model, o, ignore_progress).horizon, std::log(4),
+              0.01 + 5 / std::sqrt(2000.0))
+      << "the size stands in";
 }
 
 TEST(ForecastTest, NoNumberThatIsNoneLeaves) {

@@ -30,11 +30,15 @@ TEST(MomentsTest, EqualTheTwoPassFormulaForOffsetData) {
       double sum = 0, count = 0, square = 0;
       for (int k = 0; k < runs; ++k)
         if (outputs[static_cast<std::size_t>(k)] > t)
-          sum += all[static_cast<std::size_t>(k)][static_cast<std::size_t>(v * times + t)] - 1e8, ++count;
+          sum += all[static_cast<std::size_t>(k)][static_cast<std::size_t>(v * times + t)] - 1e8,
+              ++count;
       const double mean = sum / count;
       for (int k = 0; k < runs; ++k)
         if (outputs[static_cast<std::size_t>(k)] > t)
-          square += std::pow(all[static_cast<std::size_t>(k)][static_cast<std::size_t>(v * times + t)] - 1e8 - mean, 2);
+          square +=
+              std::pow(all[static_cast<std::size_t>(k)][static_cast<std::size_t>(v * times + t)] -
+                           1e8 - mean,
+                       2);
       for (const RunningMoments* m : {&whole, &left}) {
         EXPECT_EQ(m->count(t), count);
         EXPECT_NEAR(m->mean(v, t) - 1e8, mean, 1e-6);

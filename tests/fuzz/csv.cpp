@@ -1,7 +1,9 @@
-// Text tables of any bytes: read or refused with an Error, under every option the first byte chooses.
+// Text tables of any bytes: read or refused with an Error, under every option the first byte
+// chooses.
+#include "odecast/observations/csv.hpp"
+
 #include "fuzz/fuzz.hpp"
 #include "odecast/core/error.hpp"
-#include "odecast/observations/csv.hpp"
 #include "odecast/observations/inspection.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

@@ -18,8 +18,9 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// At the top of a target: one input takes at most a second. Of the processor's time, since that of the
-/// clock depends on what else the machine does; the fuzzer's own limit is there for what never ends.
+/// At the top of a target: one input takes at most a second. Of the processor's time, since that of
+/// the clock depends on what else the machine does; the fuzzer's own limit is there for what never
+/// ends.
 struct SecondAtMost {
   std::clock_t begin = std::clock();
   ~SecondAtMost() { require(std::clock() - begin < CLOCKS_PER_SEC); }

@@ -19,8 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   }
   try {
     const Model model = model_from_text(text, "fuzz");
-    make_posterior(model)->moments(Vector::Zero(static_cast<Eigen::Index>(model.arguments().size())));
-    fuzz::require(model_to_text(model_from_text(model_to_text(model), "back")) == model_to_text(model));
+    make_posterior(model)->moments(
+        Vector::Zero(static_cast<Eigen::Index>(model.arguments().size())));
+    fuzz::require(model_to_text(model_from_text(model_to_text(model), "back")) ==
+                  model_to_text(model));
   } catch (const Error&) {
   }
   return 0;

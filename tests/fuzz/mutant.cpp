@@ -1,6 +1,7 @@
-// Sealed semantic mutants: the members of a model are changed, swapped, copied and left out as the bytes say, and the
-// checksum fits again. What is read must do all that a model does: equations, moments, a forecast, Lyapunov exponents.
-// It may be refused with an Error at any of these, and a result that says it is good is finite.
+// Sealed semantic mutants: the members of a model are changed, swapped, copied and left out as the
+// bytes say, and the checksum fits again. What is read must do all that a model does: equations,
+// moments, a forecast, Lyapunov exponents. It may be refused with an Error at any of these, and a
+// result that says it is good is finite.
 #include <fmt/format.h>
 
 #include <array>
@@ -27,7 +28,8 @@ using Json = nlohmann::ordered_json;
 const std::vector<Json>& seeds() {
   static const std::vector<Json> models = [] {
     std::vector<std::filesystem::path> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(ODECAST_MODELS)) paths.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(ODECAST_MODELS))
+      paths.push_back(entry.path());
     std::sort(paths.begin(), paths.end());
     std::vector<Json> found;
     for (const auto& path : paths)
@@ -41,14 +43,20 @@ const std::vector<Json>& seeds() {
   return models;
 }
 
-constexpr double kHuge = std::numeric_limits<double>::max(), kTiny = std::numeric_limits<double>::denorm_min();
-constexpr std::array kNumbers = {0.0,   -0.0,  1.0,    -1.0,   0.5,    2.0,     1e-9,  1e9,   1e-150, 1e150,  -1e150, 1e-300, 1e300,       -1e300,
-                                 kHuge, -kHuge, kTiny, -kTiny, 1e19,   -1e19,   3.0,   20.0,  64.0,   1000.0, 1e6,    1 / 3.0, 2147483648.0, 9.3e18};
-constexpr std::array kWords = {"", "x", "u", "t", "alive", "x, m", "\"", "a\nb", "\x1b[31m", "=1+1", "\\input{x}", "a%", "map", "flow", "power", "converged", "misfit"};
+constexpr double kHuge = std::numeric_limits<double>::max(),
+                 kTiny = std::numeric_limits<double>::denorm_min();
+constexpr std::array kNumbers = {0.0,   -0.0,   1.0,    -1.0,   0.5,     2.0,          1e-9,
+                                 1e9,   1e-150, 1e150,  -1e150, 1e-300,  1e300,        -1e300,
+                                 kHuge, -kHuge, kTiny,  -kTiny, 1e19,    -1e19,        3.0,
+                                 20.0,  64.0,   1000.0, 1e6,    1 / 3.0, 2147483648.0, 9.3e18};
+constexpr std::array kWords = {"",    "x",    "u",        "t",         "alive",      "x, m",
+                               "\"",  "a\nb", "\x1b[31m", "=1+1",      "\\input{x}", "a%",
+                               "map", "flow", "power",    "converged", "misfit"};
 
 class Mutator {
  public:
-  Mutator(Json json, const std::uint8_t* bytes, std::size_t size) : json_(std::move(json)), next_(bytes), end_(bytes + size) {}
+  Mutator(Json json, const std::uint8_t* bytes, std::size_t size)
+      : json_(std::move(json)), next_(bytes), end_(bytes + size) {}
 
   Json result() {
     for (int changes = 0; next_ != end_ && changes < 12; ++changes) change();
@@ -78,10 +86,13 @@ class Mutator {
     switch (what % 10) {
       case 0: node = kNumbers[byte() % kNumbers.size()]; break;
       case 1:
-        if (node.is_number()) node = std::ldexp(node.get<double>(), static_cast<int>(byte()) * 4 - 510);
+        if (node.is_number())
+          node = std::ldexp(node.get<double>(), static_cast<int>(byte()) * 4 - 510);
         break;
       case 2:
-        if (node.is_number()) node = std::bit_cast<double>(std::bit_cast<std::uint64_t>(node.get<double>()) ^ std::uint64_t{1} << byte() % 64);
+        if (node.is_number())
+          node = std::bit_cast<double>(std::bit_cast<std::uint64_t>(node.get<double>()) ^
+                                       std::uint64_t{1} << byte() % 64);
         break;
       case 3: node = kWords[byte() % kWords.size()]; break;
       case 4: node = static_cast<int>(byte()) - 8; break;
@@ -159,14 +170,17 @@ void answer(const Use& use) {
 
 void use(const Model& model) {
   answer([&] {
-    for (const auto format : {EquationFormat::text, EquationFormat::latex, EquationFormat::c}) format_equations(model, format);
+    for (const auto format : {EquationFormat::text, EquationFormat::latex, EquationFormat::c})
+      format_equations(model, format);
     readable_equations(model, 0, Centre::median);
   });
   const auto posterior = make_posterior(model);
   answer([&] {
-    const Moments m = posterior->moments(Vector::Constant(static_cast<Eigen::Index>(model.arguments().size()), 0.5));
+    const Moments m = posterior->moments(
+        Vector::Constant(static_cast<Eigen::Index>(model.arguments().size()), 0.5));
     require(m.mean.size() == model.dimension());
-    for (const double variance : m.covariance.diagonal()) require(!(std::isfinite(variance) && variance < 0));
+    for (const double variance : m.covariance.diagonal())
+      require(!(std::isfinite(variance) && variance < 0));
   });
   answer([&] {
     ForecastOptions o;
@@ -178,19 +192,28 @@ void use(const Model& model) {
     const double start = forecast_start(model, o).time;
     o.times = {start + model.step, start + 3 * model.step};
     if (model.inputs.measured() > 0)
-      o.inputs = InputSignal{{start, start + 4 * model.step}, Matrix::Constant(2, model.inputs.measured(), 0.25)};
+      o.inputs = InputSignal{{start, start + 4 * model.step},
+                             Matrix::Constant(2, model.inputs.measured(), 0.25)};
     const Forecast f = forecast(model, o, ignore_progress);
     if (f.status == ForecastStatus::complete)
-      for (const Matrix* m : {&f.mean, &f.sd, &f.lower, &f.upper, &f.q_lower, &f.q_median, &f.q_upper}) require(m->allFinite());
+      for (const Matrix* m :
+           {&f.mean, &f.sd, &f.lower, &f.upper, &f.q_lower, &f.q_median, &f.q_upper})
+        require(m->allFinite());
   });
   if (model.inputs.size() > 0 || model.dimension() > 4) return;
   answer([&] {
     const double unit = model.kind == ModelKind::map ? 1 : model.step / model.scaling.time;
-    const LyapunovOptions o{.until = 40 * unit, .transient = unit, .interval = unit, .rtol = 1e-4, .atol = 1e-6, .max_steps = 20,
+    const LyapunovOptions o{.until = 40 * unit,
+                            .transient = unit,
+                            .interval = unit,
+                            .rtol = 1e-4,
+                            .atol = 1e-6,
+                            .max_steps = 20,
                             .map = model.kind == ModelKind::map};
     // The mean of many networks is slow to follow.
     const VectorField field = model.polynomial ? posterior->mean_field() : posterior->point_field();
-    const LyapunovSpectrum s = lyapunov_spectrum(field, model.scaling.to_model(model.last_state), o);
+    const LyapunovSpectrum s =
+        lyapunov_spectrum(field, model.scaling.to_model(model.last_state), o);
     if (s.status == SolveStatus::finished) require(!s.exponents.hasNaN());
   });
 }
@@ -203,7 +226,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (size < 2 || size > 64) return 0;
   const auto& models = fuzz::seeds();
   const fuzz::SecondAtMost limit;
-  const std::string text = fuzz::sealed(fuzz::Mutator(models[bytes[0] % models.size()], bytes + 1, size - 1).result());
+  const std::string text =
+      fuzz::sealed(fuzz::Mutator(models[bytes[0] % models.size()], bytes + 1, size - 1).result());
   fuzz::answer([&] {
     const Model model = model_from_text(text, "fuzz");
     if (bytes[0] & 128) fuzz::write_and_read(model);  // not always: it takes half of the time

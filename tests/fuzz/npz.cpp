@@ -26,11 +26,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const fuzz::SecondAtMost limit;
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   try {
-    const Dataset data = parse_observations(text.starts_with("PK") ? std::string(text) : archive_of(text), "fuzz",
-                                            {.missing = MissingRule::drop});
+    const Dataset data =
+        parse_observations(text.starts_with("PK") ? std::string(text) : archive_of(text), "fuzz",
+                           {.missing = MissingRule::drop});
     fuzz::check(data);
     if (data.trajectories.size() == 1)
-      fuzz::require_same(parse_observations(format_npz(data), "back", {.time = data.time_name}), data);
+      fuzz::require_same(parse_observations(format_npz(data), "back", {.time = data.time_name}),
+                         data);
   } catch (const Error&) {
   }
   return 0;

@@ -1,5 +1,6 @@
-// Command lines: the first byte chooses the command, the others are its words, one in each line. A word that begins with
-// the byte 1 is the option whose number follows, with the rest as its value. Whatever reads options refuses with an Error.
+// Command lines: the first byte chooses the command, the others are its words, one in each line. A
+// word that begins with the byte 1 is the option whose number follows, with the rest as its value.
+// Whatever reads options refuses with an Error.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,15 +14,18 @@ namespace odecast::cli {
 namespace {
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all = {fit_command(),      forecast_command(), evaluate_command(), simulate_command(), score_command(),
-                                           tune_command(),     lyapunov_command(), attractor_command(), inspect_command(), equations_command(),
-                                           predict_command(),  plot_command(),     split_command(),    systems_command(),  calibrate_command(),
-                                           reproduce_command(), compare_command()};
+  static const std::vector<Command> all = {
+      fit_command(),     forecast_command(),  evaluate_command(),  simulate_command(),
+      score_command(),   tune_command(),      lyapunov_command(),  attractor_command(),
+      inspect_command(), equations_command(), predict_command(),   plot_command(),
+      split_command(),   systems_command(),   calibrate_command(), reproduce_command(),
+      compare_command()};
   return all;
 }
 
 const Model& model() {
-  static const Model one = model_from_text(read_file(ODECAST_MODELS "/trajectory").substr(1), "model");
+  static const Model one =
+      model_from_text(read_file(ODECAST_MODELS "/trajectory").substr(1), "model");
   return one;
 }
 
@@ -83,7 +87,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     *next == '\n' ? void(words.emplace_back()) : words.back().push_back(static_cast<char>(*next));
   for (std::string& word : words)
     if (word.size() >= 2 && word[0] == 1) {
-      const Option& option = command.options[static_cast<unsigned char>(word[1]) % command.options.size()];
+      const Option& option =
+          command.options[static_cast<unsigned char>(word[1]) % command.options.size()];
       word = option.name + (option.value.empty() ? "" : "=" + word.substr(2));
     }
   help_text(command);

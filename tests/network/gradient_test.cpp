@@ -97,8 +97,10 @@ Case make_case(Activation activation, int depth, bool per_row, bool rescale, std
   for (const Layer& layer : c.network.layers) {
     c.masks.emplace_back();
     if (layer.dropout == 0) continue;
-    c.masks.back() = random_matrix(per_row ? 5 : 1, layer.weights.rows(), stream)
-                         .unaryExpr([](double x) { return x > -0.5 ? 1.0 : 0.0; });
+    c.masks.back() =
+        random_matrix(per_row ? 5 : 1, layer.weights.rows(), stream).unaryExpr([](double x) {
+          return x > -0.5 ? 1.0 : 0.0;
+        });
   }
   return c;
 }
@@ -129,8 +131,8 @@ TEST(GradientTest, AgreesWithDifferencesAndForwardModeForAllActivationsAndDepths
       for (const bool per_row : {false, true}) {
         const Case c = make_case(activation, depth, per_row, per_row, 3);
         const LossGradient ours = loss_gradient(c.network, c.inputs, c.targets, c.masks);
-        const std::string name = std::string(activation_name(activation)) + " depth " +
-                                 std::to_string(depth);
+        const std::string name =
+            std::string(activation_name(activation)) + " depth " + std::to_string(depth);
         EXPECT_LT(difference_from_central(c, ours.gradient), 1e-6) << name;
 
         const Vector theta = parameters(c.network);

@@ -56,7 +56,9 @@ TEST(DatasetTest, ScalingByPowersOfTwoKeepsTheBits) {
   scaled.trajectories[0].states.col(0) *= 0x1p-30;
   scaled.trajectories[0].states.col(1) *= 0x1p30;
   EXPECT_EQ(to_model_units(d, standard_scaling(summarise(source_of(d)))).trajectories[0].states,
-            to_model_units(scaled, standard_scaling(summarise(source_of(scaled)))).trajectories[0].states);
+            to_model_units(scaled, standard_scaling(summarise(source_of(scaled))))
+                .trajectories[0]
+                .states);
 }
 
 TEST(DatasetTest, SummaryEqualsTheFormulas) {

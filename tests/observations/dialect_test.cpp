@@ -19,9 +19,12 @@ namespace {
 using Cells = std::vector<std::vector<std::string>>;
 
 const Cells& table() {
-  static const Cells cells = {{"t", "x", "y"},           {"0", "1.5", "-0.25"},
-                              {"0.1", "1e-3", "3.0e2"},  {"0.30000000000000004", "-7.125", "12.5"},
-                              {"4.5", "0.1", "1234.0625"}, {"5", "2.2250738585072014e-308", "-1.7976931348623157e308"}};
+  static const Cells cells = {{"t", "x", "y"},
+                              {"0", "1.5", "-0.25"},
+                              {"0.1", "1e-3", "3.0e2"},
+                              {"0.30000000000000004", "-7.125", "12.5"},
+                              {"4.5", "0.1", "1234.0625"},
+                              {"5", "2.2250738585072014e-308", "-1.7976931348623157e308"}};
   return cells;
 }
 
@@ -35,7 +38,8 @@ std::vector<std::vector<double>> numbers() {
 }
 
 struct Spelling {
-  std::string separator = ",", end = "\n", before_cell = "", after_cell = "", mark = "", last_end = "*";
+  std::string separator = ",", end = "\n", before_cell = "", after_cell = "", mark = "",
+              last_end = "*";
   bool header = true, comma = false;
   std::function<void(Cells&)> cells = [](Cells&) {};
   std::function<void(std::vector<std::string>&)> lines = [](std::vector<std::string>&) {};
@@ -83,7 +87,9 @@ std::vector<Variation> variations() {
           Spelling s;
           s.separator = separator, s.comma = comma, s.end = end, s.header = header;
           const std::string ends = end == "\n" ? "LF" : end == "\r" ? "CR" : "CRLF";
-          add("separator '" + separator + (comma ? "' comma " : "' point ") + ends + (header ? "" : " no header"), s);
+          add("separator '" + separator + (comma ? "' comma " : "' point ") + ends +
+                  (header ? "" : " no header"),
+              s);
         }
   // All cells quoted, with the separators.
   for (const std::string separator : {",", ";", "\t", "|"}) {
@@ -119,7 +125,9 @@ std::vector<Variation> variations() {
   add("plus sign", s);
   s = {}, s.cells = [](auto& c) { c[0] = {"TIME", "x", "y"}; };
   add("time in capitals", s);
-  s = {}, s.cells = [](auto& c) { for (auto& row : c) std::rotate(row.begin(), row.begin() + 1, row.end()); };
+  s = {}, s.cells = [](auto& c) {
+    for (auto& row : c) std::rotate(row.begin(), row.begin() + 1, row.end());
+  };
   add("time last", s);
   s = {}, s.cells = [](auto& c) { c[1][0] = "0.000", c[4][1] = "1E-1", c[3][2] = "1.25e+01"; };
   add("numbers spelt otherwise", s);
@@ -128,7 +136,8 @@ std::vector<Variation> variations() {
   s = {}, s.cells = [](auto& c) { c[3][1] = "\"-7.125\""; };
   add("one quoted cell", s);
   // Tables that are broken: refused.
-  const auto broken = [&](std::string name, std::function<void(Cells&)> cells,
+  const auto broken = [&](
+                          std::string name, std::function<void(Cells&)> cells,
                           std::function<void(std::vector<std::string>&)> lines = [](auto&) {}) {
     Spelling b;
     b.cells = std::move(cells), b.lines = std::move(lines);
@@ -145,18 +154,28 @@ std::vector<Variation> variations() {
     broken("quote closed" + at, [=](Cells& c) { c[row][1] += "\""; });
     broken("quote inside" + at, [=](Cells& c) { c[row][1].insert(1, "\""); });
     broken("other quotes" + at, [=](Cells& c) { c[row][1] = "'" + c[row][1] + "'"; });
-    broken("other separator" + at, same, [=](auto& l) { std::replace(l[row].begin(), l[row].end(), ',', ';'); });
+    broken("other separator" + at, same,
+           [=](auto& l) { std::replace(l[row].begin(), l[row].end(), ',', ';'); });
     broken("empty cell" + at, [=](Cells& c) { c[row][2] = ""; });
     broken("word" + at, [=](Cells& c) { c[row][2] = "none yet"; });
     broken("unit" + at, [=](Cells& c) { c[row][2] += " mm"; });
     broken("decimal comma" + at, [=](Cells& c) { c[row][1] = "1,5"; });
     broken("thousands" + at, [=](Cells& c) { c[row][1] = "\"1,234.5\""; });
-    broken("time again" + at, [=](Cells& c) { c.insert(c.begin() + static_cast<std::ptrdiff_t>(row), c[row]); });
+    broken("time again" + at,
+           [=](Cells& c) { c.insert(c.begin() + static_cast<std::ptrdiff_t>(row), c[row]); });
     broken("escape" + at, [=](Cells& c) { c[row][1] = "\\" + c[row][1]; });
     broken("hexadecimal" + at, [=](Cells& c) { c[row][1] = "0x1p3"; });
     broken("letter O" + at, [=](Cells& c) { c[row][1] = "O.5"; });
-    broken("unicode minus" + at, [=](Cells& c) { c[row][1] = "\xe2\x88\x92" "1"; });
-    broken("no-break space" + at, [=](Cells& c) { c[row][1] = "1\xc2\xa0" "000"; });
+    broken("unicode minus" + at, [=](Cells& c) {
+      c[row][1] =
+          "\xe2\x88\x92"
+          "1";
+    });
+    broken("no-break space" + at, [=](Cells& c) {
+      c[row][1] =
+          "1\xc2\xa0"
+          "000";
+    });
   }
   broken("names missing", [](Cells& c) { c[0].pop_back(); });
   broken("name too many", [](Cells& c) { c[0].push_back("z"); });
@@ -183,7 +202,8 @@ std::string outcome(const std::string& text, bool& read) {
   if (t.rows() != static_cast<int>(expected.size())) return "other number of rows";
   for (int i = 0; i < t.rows(); ++i) {
     const auto& row = expected[static_cast<std::size_t>(i)];
-    if (t.times[static_cast<std::size_t>(i)] != row[0] || t.states(i, 0) != row[1] || t.states(i, 1) != row[2])
+    if (t.times[static_cast<std::size_t>(i)] != row[0] || t.states(i, 0) != row[1] ||
+        t.states(i, 1) != row[2])
       return "other numbers in row " + std::to_string(i);
   }
   return "";
@@ -231,7 +251,9 @@ TEST(DialectTest, ACommaLocaleChangesNothing) {
       const Dataset under = parse_observations(v.text, "file.csv");
       std::setlocale(LC_ALL, "C");
       EXPECT_EQ(outcome(v.text, read), "") << v.name;
-      EXPECT_EQ(under.trajectories[0].states, parse_observations(v.text, "f").trajectories[0].states) << v.name;
+      EXPECT_EQ(under.trajectories[0].states,
+                parse_observations(v.text, "f").trajectories[0].states)
+          << v.name;
     } catch (const Error&) {
       std::setlocale(LC_ALL, "C");
       outcome(v.text, read);
@@ -246,7 +268,8 @@ TEST(DialectTest, PiecesOfAnySizeReadAlike) {
   // Line ends, quotes and marks may fall on any border between two reads.
   const auto path = std::filesystem::temp_directory_path() / "odecast_pieces.csv";
   std::string text = "\xef\xbb\xbft;x\r\n";
-  for (int i = 0; i < 60'000; ++i) text += std::to_string(i) + ";0,5" + (i % 3 ? "\r\n" : i % 2 ? "\r" : "\n");
+  for (int i = 0; i < 60'000; ++i)
+    text += std::to_string(i) + ";0,5" + (i % 3 ? "\r\n" : i % 2 ? "\r" : "\n");
   for (int pad = 0; pad < 3; ++pad) {
     write_file(path, text);
     const Dataset d = read_observations(path), m = parse_observations(text, "f");

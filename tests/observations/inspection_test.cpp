@@ -28,7 +28,8 @@ std::vector<double> even_times(int rows) {
 TEST(InspectionTest, NoiseIsFoundWhateverTheSampling) {
   std::vector<double> irregular = {0};
   Stream stream(3, Purpose::observation_noise, 9);
-  for (int i = 1; i < 40'000; ++i) irregular.push_back(irregular.back() + 0.002 + 0.016 * stream.uniform());
+  for (int i = 1; i < 40'000; ++i)
+    irregular.push_back(irregular.back() + 0.002 + 0.016 * stream.uniform());
   for (const auto& times : {even_times(40'000), irregular})
     for (const double noise : {0.0, 1e-3, 0.1}) {
       Dataset d = waves(times);
@@ -58,8 +59,10 @@ TEST(InspectionTest, MissingValuesAreCountedAndPassedOver) {
   long lost = 0;
   double sum = 0;
   for (long k = 0; k < u.rows(); ++k) {
-    if (stream.uniform() < 0.3) u(k, 0) = missing, ++lost;
-    else sum += u(k, 0);
+    if (stream.uniform() < 0.3)
+      u(k, 0) = missing, ++lost;
+    else
+      sum += u(k, 0);
   }
   const Inspection i = inspect(source_of(d));
   EXPECT_EQ(i.missing, (std::vector<long>{lost, 0}));
@@ -76,8 +79,9 @@ TEST(InspectionTest, MissingValuesAreCountedAndPassedOver) {
 }
 
 TEST(InspectionTest, FewWindowsDoNotMakeANoiseSmall) {
-  // 200 rows, half of the values missing: some 25 second differences of independent noise. Their median is good to a third; that of the one or
-  // two windows of order 8 that are whole would win when it is small by chance.
+  // 200 rows, half of the values missing: some 25 second differences of independent noise. Their
+  // median is good to a third; that of the one or two windows of order 8 that are whole would win
+  // when it is small by chance.
   int low = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Dataset d = waves(even_times(200));

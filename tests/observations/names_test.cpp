@@ -1,3 +1,5 @@
+#include "support/names.hpp"
+
 #include <gtest/gtest.h>
 
 #include "odecast/core/error.hpp"
@@ -5,7 +7,6 @@
 #include "odecast/observations/npy.hpp"
 #include "odecast/observations/reading.hpp"
 #include "odecast/observations/rows.hpp"
-#include "support/names.hpp"
 
 namespace odecast {
 namespace {
@@ -18,9 +19,13 @@ Dataset table(std::vector<std::string> names, const std::vector<std::string>& id
     names.pop_back();
   }
   d.variables = std::move(names);
-  const auto n = static_cast<Eigen::Index>(d.variables.size()), m = static_cast<Eigen::Index>(d.inputs.size());
+  const auto n = static_cast<Eigen::Index>(d.variables.size()),
+             m = static_cast<Eigen::Index>(d.inputs.size());
   for (const auto& id : ids) {
-    d.trajectories.push_back({ids.size() > 1 ? id : "", {0, 0.5}, Matrix::Random(2, n), m > 0 ? Matrix(Matrix::Random(2, m)) : Matrix()});
+    d.trajectories.push_back({ids.size() > 1 ? id : "",
+                              {0, 0.5},
+                              Matrix::Random(2, n),
+                              m > 0 ? Matrix(Matrix::Random(2, m)) : Matrix()});
   }
   return d;
 }
@@ -49,7 +54,8 @@ RC_GTEST_PROP(NamesTest, AnyNameSurvivesEveryFileOfObservations, ()) {
 }
 
 RC_GTEST_PROP(NamesTest, NamesThatNoFileCanHoldAreRefused, ()) {
-  const std::string name = *rc::gen::suchThat(any_text(), [](const std::string& s) { return name_fault(s) != nullptr; });
+  const std::string name =
+      *rc::gen::suchThat(any_text(), [](const std::string& s) { return name_fault(s) != nullptr; });
   const Dataset d = table({name}, {"a"}, false);
   RC_ASSERT_THROWS_AS(parse_observations(format_npz(d), "f"), Error);
   RC_ASSERT_THROWS_AS(format_csv(table({"x"}, {name, name + "b"}, false)), Error);
@@ -62,7 +68,8 @@ TEST(NamesTest, TimeAndIdColumnsKeepOutOfTheWay) {
   EXPECT_TRUE(format_csv(d).starts_with("series,clock,t,trajectory\n"));
   EXPECT_EQ(time_column(table({"t", "time", "time_"}, {"a"}, false)), "time__");
   // A driven system whose input is called t: the time keeps the name it was read with.
-  const Dataset driven = parse_observations("clock,x,t\n0,1,2\n1,2,3\n", "f", {.time = "clock", .inputs = {"t"}});
+  const Dataset driven =
+      parse_observations("clock,x,t\n0,1,2\n1,2,3\n", "f", {.time = "clock", .inputs = {"t"}});
   EXPECT_TRUE(format_csv(driven).starts_with("clock,x,t\n"));
 }
 

@@ -26,8 +26,8 @@ std::string message(std::string_view bytes, const ReadOptions& options = {}) {
 }
 
 /// An array as NumPy writes it, from its parts.
-std::string npy(const std::string& descr, bool fortran, const std::string& shape, const std::string& data,
-                int version = 1) {
+std::string npy(const std::string& descr, bool fortran, const std::string& shape,
+                const std::string& data, int version = 1) {
   std::string header = "{'descr': " + descr + ", 'fortran_order': " + (fortran ? "True" : "False") +
                        ", 'shape': (" + shape + "), }\n";
   std::string out = "\x93NUMPY";
@@ -70,8 +70,14 @@ void every_order_of(const std::string& type) {
   for (const bool big : {false, true})
     for (const bool fortran : {false, true})
       for (const int version : {1, 2, 3}) {
-        const std::string descr = std::string("'") + (sizeof(T) == 1 ? "|" : big ? ">" : "<") + type + "'";
-        expect_table(npy(descr, fortran, "3, 3", bytes_of<T>(fortran ? kColumns : kRows, big), version), descr);
+        const std::string descr = std::string("'") +
+                                  (sizeof(T) == 1 ? "|"
+                                   : big          ? ">"
+                                                  : "<") +
+                                  type + "'";
+        expect_table(
+            npy(descr, fortran, "3, 3", bytes_of<T>(fortran ? kColumns : kRows, big), version),
+            descr);
       }
 }
 
@@ -97,14 +103,16 @@ TEST(NpyTest, TimesComeFromTheFirstColumnOrAStep) {
   EXPECT_EQ(parse_observations(vector, "f", {.step = 2}).trajectories[0].states(2, 0), 6);
   EXPECT_NE(message(vector).find("--sample-step H"), std::string::npos);
   // Three dimensions: trajectories.
-  const Dataset two = parse_observations(npy("'<f8'", false, "2, 2, 2", bytes_of<double>({0, 1, 1, 2, 0, 3, 1, 4})), "f");
+  const Dataset two = parse_observations(
+      npy("'<f8'", false, "2, 2, 2", bytes_of<double>({0, 1, 1, 2, 0, 3, 1, 4})), "f");
   ASSERT_EQ(two.trajectories.size(), 2u);
   EXPECT_EQ(two.trajectories[1].states(1, 0), 4);
 }
 
 TEST(NpyTest, WhatIsWrittenReadsBackBitForBit) {
-  Dataset d = parse_observations("id,t,x,y,u\nä1,0,0.1,-3,7\nä1,0.1,1e-300,4,8\nb,0,3,1e300,9\nb,0.25,5,6,10\n", "f",
-                                 {.inputs = {"u"}});
+  Dataset d = parse_observations(
+      "id,t,x,y,u\nä1,0,0.1,-3,7\nä1,0.1,1e-300,4,8\nb,0,3,1e300,9\nb,0.25,5,6,10\n", "f",
+      {.inputs = {"u"}});
   d.certified_until = 0.125;
   const Dataset back = parse_observations(format_npz(d), "f", {.inputs = {"u"}});
   EXPECT_EQ(back.variables, d.variables);
@@ -122,7 +130,8 @@ TEST(NpyTest, WhatIsWrittenReadsBackBitForBit) {
   EXPECT_EQ(one.trajectories[0].times, d.trajectories[0].times);
   EXPECT_EQ(one.trajectories[0].states.leftCols(2), d.trajectories[0].states);
   // Through files, told apart by their contents.
-  for (const std::string name : {"odecast_arrays.npz", "odecast_arrays.npy", "odecast_arrays.csv"}) {
+  for (const std::string name :
+       {"odecast_arrays.npz", "odecast_arrays.npy", "odecast_arrays.csv"}) {
     const auto path = std::filesystem::temp_directory_path() / name;
     write_observations(path, d);
     EXPECT_EQ(read_observations(path).trajectories[0].times, d.trajectories[0].times) << name;
@@ -195,12 +204,15 @@ TEST(NpzTest, StoredAndDeflatedArchivesReadAlike) {
 TEST(NpzTest, ArraysOfTrajectoriesShareOrBringTheirTimes) {
   const auto u = npy("'<f8'", false, "2, 2, 1", bytes_of<double>({1, 2, 3, 4}));
   const Dataset shared = parse_observations(
-      format_zip({{"t.npy", npy("'<f8'", false, "2,", bytes_of<double>({0, 1}))}, {"u.npy", u}}), "f");
+      format_zip({{"t.npy", npy("'<f8'", false, "2,", bytes_of<double>({0, 1}))}, {"u.npy", u}}),
+      "f");
   ASSERT_EQ(shared.trajectories.size(), 2u);
   EXPECT_EQ(shared.trajectories[1].times, (std::vector<double>{0, 1}));
   EXPECT_EQ(shared.trajectories[1].states(0, 0), 3);
   const Dataset own = parse_observations(
-      format_zip({{"t.npy", npy("'<f8'", false, "2, 2", bytes_of<double>({0, 1, 5, 6}))}, {"u.npy", u}}), "f");
+      format_zip(
+          {{"t.npy", npy("'<f8'", false, "2, 2", bytes_of<double>({0, 1, 5, 6}))}, {"u.npy", u}}),
+      "f");
   EXPECT_EQ(own.trajectories[1].times, (std::vector<double>{5, 6}));
 }
 
@@ -219,9 +231,11 @@ TEST(NpzTest, ErrorsSayWhatIsWrong) {
             "  1. Correct the value.\n"
             "  2. Leave such rows out and split the trajectory there: --missing drop.");
   EXPECT_EQ(message(vector("2, 2", {0, 1, 1, inf})),
-            "file, row 2, column x1: found inf, expected a finite number. Correct the value or remove the row.");
+            "file, row 2, column x1: found inf, expected a finite number. Correct the value or "
+            "remove the row.");
   EXPECT_EQ(message(npy("'|O'", false, "1,", "12345678")),
-            "file: found numbers of type '|O', expected float32, float64, integers or booleans. Python objects are "
+            "file: found numbers of type '|O', expected float32, float64, integers or booleans. "
+            "Python objects are "
             "not read: save with a numeric type.");
   const std::string whole = format_zip(members());
   std::string flipped = whole;
@@ -230,7 +244,8 @@ TEST(NpzTest, ErrorsSayWhatIsWrong) {
            {vector("2, 2", {0, 1, 0, 2}), "row 2, column t: found time 0 after 0 in row 1"},
            {npy("[('t', '<f8')]", false, "1,", "12345678"), "an array of records"},
            {npy("'<c16'", false, "1,", std::string(16, '\0')), "'<c16'"},
-           {npy("'<f8'", false, "2, 2", std::string(31, '\0')), "31 bytes of numbers, expected shape (2, 2)"},
+           {npy("'<f8'", false, "2, 2", std::string(31, '\0')),
+            "31 bytes of numbers, expected shape (2, 2)"},
            {npy("'<f8'", false, "4611686018427387904, 4", ""), "0 bytes of numbers"},
            {npy("'<f8'", false, "1, 2", std::string(16, '\xff')), "row 1, column t: found 'nan'"},
            {npy("'<f8'", false, "1, 1, 1, 1", std::string(8, '\0')), "4 dimensions"},
@@ -251,7 +266,9 @@ TEST(NpzTest, ErrorsSayWhatIsWrong) {
   EXPECT_NE(message(lying).find("impossible size"), std::string::npos) << message(lying);
   // So is one that it can have and no measurement has.
   const std::string zeros = npy("'<f8'", false, "9437184,", std::string(72 << 20, '\0'));
-  EXPECT_NE(message(deflated_archive({{"t.npy", t}, {"x.npy", zeros}})).find("unpack to more than 64 MiB"), std::string::npos);
+  EXPECT_NE(message(deflated_archive({{"t.npy", t}, {"x.npy", zeros}}))
+                .find("unpack to more than 64 MiB"),
+            std::string::npos);
 }
 
 TEST(NpzTest, NoDamageGoesUnnoticed) {
@@ -268,7 +285,8 @@ TEST(NpzTest, NoDamageGoesUnnoticed) {
         EXPECT_EQ(d.rows(), truth.rows()) << at;
         for (int j = 0; j < d.dimension(); ++j)
           for (int k = 0; k < truth.dimension(); ++k)
-            if (d.variables[static_cast<std::size_t>(j)] == truth.variables[static_cast<std::size_t>(k)]) {
+            if (d.variables[static_cast<std::size_t>(j)] ==
+                truth.variables[static_cast<std::size_t>(k)]) {
               EXPECT_EQ(d.trajectories[0].states.col(j), truth.trajectories[0].states.col(k)) << at;
             }
       } catch (const Error&) {

@@ -1,5 +1,5 @@
-// `odecast reproduce`, with as little training as it takes: what does not depend on training is as in the full
-// study.
+// `odecast reproduce`, with as little training as it takes: what does not depend on training is as
+// in the full study.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,8 @@ namespace {
 class ReproduceTest : public ProgramTest {
  protected:
   std::vector<std::string> study(const std::string& folder, const std::string& seed) const {
-    return {"reproduce", "--adam-seeds", "2", "--batches", "2", "--seed", seed, "-o", folder, "--quiet"};
+    return {"reproduce", "--adam-seeds", "2",  "--batches", "2",
+            "--seed",    seed,           "-o", folder,      "--quiet"};
   }
   nlohmann::json claims(const std::string& folder) const {
     return nlohmann::json::parse(read(folder + "/claims.json"));
@@ -53,7 +54,8 @@ TEST_F(ReproduceTest, GoesOnAfterAKillAndHasTheKnownValues) {
   bool seeds_differ = false;
   for (std::size_t k = 0; k < one["claims"].size(); ++k) {
     EXPECT_EQ(one["claims"][k]["readings"]["exact"], seven["claims"][k]["readings"]["exact"]);
-    seeds_differ = seeds_differ || one["claims"][k]["readings"]["paper"] != seven["claims"][k]["readings"]["paper"];
+    seeds_differ = seeds_differ ||
+                   one["claims"][k]["readings"]["paper"] != seven["claims"][k]["readings"]["paper"];
   }
   EXPECT_TRUE(seeds_differ);
   for (const auto& [name, bytes] : whole)
@@ -64,14 +66,18 @@ TEST_F(ReproduceTest, GoesOnAfterAKillAndHasTheKnownValues) {
         continue;
       }
       // Units also have the hash of their settings, the seed among them.
-      const auto unit_of_one = nlohmann::json::parse(bytes), unit_of_seven = nlohmann::json::parse(other_bytes);
-      for (const char* part : {"numbers", "curves"}) EXPECT_EQ(unit_of_one[part], unit_of_seven[part]) << name;
+      const auto unit_of_one = nlohmann::json::parse(bytes),
+                 unit_of_seven = nlohmann::json::parse(other_bytes);
+      for (const char* part : {"numbers", "curves"})
+        EXPECT_EQ(unit_of_one[part], unit_of_seven[part]) << name;
     }
   int figures = 0;
-  for (const auto& [name, bytes] : whole) figures += name.starts_with("/figures/") && name.ends_with(".svg");
+  for (const auto& [name, bytes] : whole)
+    figures += name.starts_with("/figures/") && name.ends_with(".svg");
   EXPECT_EQ(figures, 27);
 
-  // Values of an independent implementation (reference/peer-numbers.md, section 2 and DESIGN section 3).
+  // Values of an independent implementation (reference/peer-numbers.md, section 2 and DESIGN
+  // section 3).
   const auto base = unit("whole", "exact-h500-r25"), low = unit("whole", "exact-h500-r5");
   EXPECT_NEAR(base["objective"], 1.1785797, 1e-6);
   EXPECT_NEAR(base["second_minimum"], 1.1819124, 1e-5);

@@ -1,5 +1,5 @@
-// The paper's own task: Sprott B, h = 1/500, k = 10, 110,000 Adam steps at r = 0.25. The other rates take
-// a third of the schedule, which has converged long before.
+// The paper's own task: Sprott B, h = 1/500, k = 10, 110,000 Adam steps at r = 0.25. The other
+// rates take a third of the schedule, which has converged long before.
 
 #include <gtest/gtest.h>
 
@@ -30,22 +30,25 @@ class SprottBTest : public ProgramTest {
           "train.csv", "--json"});
     json({"simulate", "SprottB", "--init=-1,-1,-1", "--until", "10", "--step", "0.02", "-o",
           "test.csv", "--json"});
-    const auto fit = json({"fit", "train.csv", "--scale", "none", "--derivative", "forward",
-                           "--degree", "2", "--hidden", "10", "--dropout", rate, "--trainer", "adam",
-                           "--batches", std::to_string(batches), "--seed", "1", "-o", "model.json",
+    const auto fit = json({"fit",          "train.csv", "--scale",   "none",
+                           "--derivative", "forward",   "--degree",  "2",
+                           "--hidden",     "10",        "--dropout", rate,
+                           "--trainer",    "adam",      "--batches", std::to_string(batches),
+                           "--seed",       "1",         "-o",        "model.json",
                            "--json"});
     EXPECT_EQ(fit["iterations"], 110 * batches);
     const auto forecast = json({"forecast", "model.json", "--init=-1,-1,-1", "--until", "10",
                                 "--step", "0.02", "-o", "forecast.csv", "--json"});
     const auto scores = json({"score", "forecast.csv", "test.csv", "--json"});
-    const auto all = json({"forecast", "model.json", "--init=-1,-1,-1", "--until", "10", "--step", "0.02",
-                           "--masks", "enumerated", "-o", "enumerated.csv", "--json"});
+    const auto all = json({"forecast", "model.json", "--init=-1,-1,-1", "--until", "10", "--step",
+                           "0.02", "--masks", "enumerated", "-o", "enumerated.csv", "--json"});
     const Outcome o{fit["objective"], scores["coverage"]["x"], scores["width"]["x"],
-                    forecast["kept"], forecast["discarded"], all["discard_probability"]};
-    printf("r = %s: objective %.6f, fit %.1f s (PyTorch 190-210 s), kept %ld, discarded %ld, "
-           "coverage of x %.3f, width %.2f, forecast %.3f s\n",
-           rate.c_str(), o.objective, fit["seconds"].get<double>(), o.kept, o.discarded, o.coverage,
-           o.width, forecast["seconds"].get<double>());
+                    forecast["kept"], forecast["discarded"],   all["discard_probability"]};
+    printf(
+        "r = %s: objective %.6f, fit %.1f s (PyTorch 190-210 s), kept %ld, discarded %ld, "
+        "coverage of x %.3f, width %.2f, forecast %.3f s\n",
+        rate.c_str(), o.objective, fit["seconds"].get<double>(), o.kept, o.discarded, o.coverage,
+        o.width, forecast["seconds"].get<double>());
     return o;
   }
 };
@@ -61,7 +64,8 @@ TEST_F(SprottBTest, TheDropoutRateSetsTheBand) {
   const Outcome quarter = learn_and_forecast("0.25", 1000);
   EXPECT_LE(quarter.objective, 1.183);  // minima at 1.17858 and 1.18191
   EXPECT_GE(quarter.objective, 1.1785);
-  EXPECT_NEAR(quarter.blow_up, 0.10, 0.03);  // 0.10 to 0.11 over optima and seeds (reference values)
+  EXPECT_NEAR(quarter.blow_up, 0.10,
+              0.03);  // 0.10 to 0.11 over optima and seeds (reference values)
   EXPECT_GE(quarter.coverage, 0.85);
   expect_discards(quarter);
 

@@ -14,8 +14,8 @@ TEST(EquationsTest, TermsEqualEnumerationOfAllMasksInTheUsersUnits) {
   Model model = make_model(random_kernel(2, 6, 2, 0.3, false, 1));
   model.scaling = {Eigen::Vector2d(1, -2), Eigen::Vector2d(0.5, 3), 0.25};
   const auto kernel = *polynomial_kernel(model.network);
-  const KernelExpansion user = expand(change_units(kernel, model.scaling.offset, model.scaling.scale,
-                                                   model.scaling.rate()));
+  const KernelExpansion user =
+      expand(change_units(kernel, model.scaling.offset, model.scaling.scale, model.scaling.rate()));
   Matrix mean = Matrix::Zero(2, 6), second = mean, nonzero = mean;
   for_each_mask(kernel, [&](const Vector& d, double weight) {
     const Matrix c = masked_field(user, d).coefficients;
@@ -62,13 +62,15 @@ TEST(EquationsTest, NoNumberIsTooOddToRound) {
   const double all[] = {0, 1, 0.1, 1e-300, 5e-324, 1e300, 1.7e308, INFINITY, NAN};
   for (const double mean : all)
     for (const double sd : all)
-      for (const double sign : {1.0, -1.0}) EXPECT_NO_THROW(rounded_coefficient(sign * mean, sd)) << mean << " " << sd;
+      for (const double sign : {1.0, -1.0})
+        EXPECT_NO_THROW(rounded_coefficient(sign * mean, sd)) << mean << " " << sd;
 }
 
 TEST(EquationsTest, CoefficientsThatOverflowAreAnError) {
   Model model = make_model(random_kernel(2, 4, 2, 0.25, false, 1));
   model.network.layers[0].weights *= 1e160;
-  for (const EquationFormat format : {EquationFormat::text, EquationFormat::latex, EquationFormat::c})
+  for (const EquationFormat format :
+       {EquationFormat::text, EquationFormat::latex, EquationFormat::c})
     EXPECT_THROW(format_equations(model, format), Error);
   // Sizes that overflow order terms, and no more.
   model = make_model(random_kernel(2, 4, 2, 0.25, false, 1));

@@ -93,14 +93,15 @@ TEST(ModelFileTest, WhatNoFitCanGiveIsRefused) {
   const auto refused = [&](auto change, const char* member) {
     Model other = m;
     change(other);
-    EXPECT_NE(refusal(model_to_text(other)).find(member), std::string::npos) << member << ": " << refusal(model_to_text(other));
+    EXPECT_NE(refusal(model_to_text(other)).find(member), std::string::npos)
+        << member << ": " << refusal(model_to_text(other));
   };
   const auto covariance = [&](double a, double b, double c, double d) {
     refused([&](Model& o) { o.polynomial->sets[0].covariance << a, b, c, d; }, "covariance");
   };
   covariance(-1e-300, 0, 0, 1);
-  covariance(1, 2, 2, 1);        // correlation of 2
-  covariance(1, 0.5, -0.5, 1);   // not symmetric
+  covariance(1, 2, 2, 1);       // correlation of 2
+  covariance(1, 0.5, -0.5, 1);  // not symmetric
   refused([](Model& o) { o.last_state_sd = Vector::Constant(1, -1); }, "sd");
   refused([](Model& o) { o.size[0] = -1; }, "size");
   refused([](Model& o) { o.trajectory->noise_ratio = -1; }, "noise_ratio");

@@ -28,14 +28,16 @@ TEST(PosteriorTest, SampledMomentsAgreeWithTheExactOnes) {
     Vector fourth = Vector::Zero(3);
     const KernelExpansion expansion = expand(kernel);
     for_each_mask(kernel, [&](const Vector& d, double weight) {
-      fourth += weight * (value(VectorField(masked_field(expansion, d)), u) - exact.mean)
-                             .array().pow(4).matrix();
+      fourth +=
+          weight *
+          (value(VectorField(masked_field(expansion, d)), u) - exact.mean).array().pow(4).matrix();
     });
     for (int i = 0; i < 3; ++i) {
       const double variance = exact.covariance(i, i);
       EXPECT_NEAR(sampled.mean[i], exact.mean[i], 5 * std::sqrt(variance / draws)) << rate;
       EXPECT_NEAR(sampled.covariance(i, i), variance,
-                  5 * std::sqrt((fourth[i] - variance * variance) / draws)) << rate;
+                  5 * std::sqrt((fourth[i] - variance * variance) / draws))
+          << rate;
     }
   }
 }

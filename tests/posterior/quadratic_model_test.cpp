@@ -24,10 +24,13 @@ struct LeastSquares {
     model = {X.transpose() * X, X.transpose() * y, {1, 2, 3, 4, 5, 6, 7}};
   }
 
-  Eigen::VectorXd solution(const std::vector<int>& set) const { return Eigen::MatrixXd(X(Eigen::all, set)).colPivHouseholderQr().solve(y); }
+  Eigen::VectorXd solution(const std::vector<int>& set) const {
+    return Eigen::MatrixXd(X(Eigen::all, set)).colPivHouseholderQr().solve(y);
+  }
   /// Residual sum of squares + penalties, by QR.
   double cost(const std::vector<int>& set) const {
-    double cost = set.empty() ? y.squaredNorm() : (y - X(Eigen::all, set) * solution(set)).squaredNorm();
+    double cost =
+        set.empty() ? y.squaredNorm() : (y - X(Eigen::all, set) * solution(set)).squaredNorm();
     for (const int j : set) cost += model.penalty[static_cast<std::size_t>(j)];
     return cost;
   }
@@ -43,7 +46,8 @@ TEST(QuadraticModelTest, MovesChangeTheCostByWhatTheySay) {
       std::vector<int> other = set;
       QuadraticModel::apply(other, move);
       EXPECT_TRUE(std::is_sorted(other.begin(), other.end()));
-      EXPECT_NEAR(move.change, problem.cost(other) - problem.cost(set), 1e-9 * problem.cost({})) << move.out << " " << move.in;
+      EXPECT_NEAR(move.change, problem.cost(other) - problem.cost(set), 1e-9 * problem.cost({}))
+          << move.out << " " << move.in;
     }
   }
 }
@@ -61,7 +65,8 @@ TEST(QuadraticModelTest, MinimiserIsLeastSquares) {
   const LeastSquares problem;
   const std::vector<int> set = {0, 2, 3, 6};
   const Eigen::VectorXd exact = problem.solution(set);
-  EXPECT_LT((problem.model.minimiser(set) - exact).cwiseQuotient(exact).cwiseAbs().maxCoeff(), 1e-10);
+  EXPECT_LT((problem.model.minimiser(set) - exact).cwiseQuotient(exact).cwiseAbs().maxCoeff(),
+            1e-10);
 }
 
 TEST(QuadraticModelTest, ACopyOfATermDoesNotEnter) {
@@ -69,8 +74,7 @@ TEST(QuadraticModelTest, ACopyOfATermDoesNotEnter) {
   problem.X.col(5) = 3 * problem.X.col(1);
   problem.model.Q = problem.X.transpose() * problem.X;
   problem.model.b = problem.X.transpose() * problem.y;
-  for (const auto& move : problem.model.moves({1}))
-    EXPECT_FALSE(move.out < 0 && move.in == 5);
+  for (const auto& move : problem.model.moves({1})) EXPECT_FALSE(move.out < 0 && move.in == 5);
 }
 
 }  // namespace

@@ -19,8 +19,10 @@ Dataset lorenz(double part, std::uint64_t seed) {
   const System system = find_system("Lorenz");
   std::vector<double> times = regular_times(0, 10, 0.01);
   times.insert(times.begin(), 0.0);
-  Dataset data{system.variables,
-               {{"", times, solve_certified(system.field, 0, Eigen::Vector3d(-8, 7, 27), times).solution.states}}};
+  Dataset data{
+      system.variables,
+      {{"", times,
+        solve_certified(system.field, 0, Eigen::Vector3d(-8, 7, 27), times).solution.states}}};
   if (part > 0) add_noise(data, noise_level(data, part, NoiseOf::rms), seed);
   return data;
 }
@@ -54,8 +56,9 @@ void expect_lorenz(const Model& model, double sds) {
 }
 
 void expect_lorenz_median(const std::vector<ReadableEquation>& found) {
-  const std::map<std::pair<int, std::vector<int>>, double> truth = {{{0, {1, 0, 0}}, -10}, {{0, {0, 1, 0}}, 10}, {{1, {1, 0, 0}}, 28}, {{1, {0, 1, 0}}, -1},
-                                                                    {{1, {1, 0, 1}}, -1},  {{2, {0, 0, 1}}, -8.0 / 3}, {{2, {1, 1, 0}}, 1}};
+  const std::map<std::pair<int, std::vector<int>>, double> truth = {
+      {{0, {1, 0, 0}}, -10}, {{0, {0, 1, 0}}, 10},       {{1, {1, 0, 0}}, 28}, {{1, {0, 1, 0}}, -1},
+      {{1, {1, 0, 1}}, -1},  {{2, {0, 0, 1}}, -8.0 / 3}, {{2, {1, 1, 0}}, 1}};
   std::size_t terms = 0;
   for (int i = 0; i < 3; ++i)
     for (const Term& t : found[static_cast<std::size_t>(i)].terms) {
@@ -80,7 +83,9 @@ TEST(RegressionTest, AMisfitIsSeenWhateverTheOffset) {
   std::vector<double> times = regular_times(0, 50, 0.05);
   times.insert(times.begin(), 0.0);
   for (const double offset : {0.0, 1e4}) {
-    Dataset data{system.variables, {{"", times, solve_certified(system.field, 0, system.start, times).solution.states}}};
+    Dataset data{
+        system.variables,
+        {{"", times, solve_certified(system.field, 0, system.start, times).solution.states}}};
     data.trajectories[0].states.col(0).array() += offset;
     add_noise(data, noise_level(data, 0.01, NoiseOf::sd), 3);
     const Fit found = run(data, regression());
@@ -92,7 +97,9 @@ TEST(RegressionTest, AMisfitIsSeenWhateverTheOffset) {
     const System clean = find_system(name);
     std::vector<double> at = regular_times(0, 2000 * clean.step, 2 * clean.step);
     at.insert(at.begin(), 0.0);
-    const Dataset data{clean.variables, {{"", at, solve_certified(clean.field, 0, clean.start, at).solution.states}}};
+    const Dataset data{
+        clean.variables,
+        {{"", at, solve_certified(clean.field, 0, clean.start, at).solution.states}}};
     EXPECT_EQ(run(data, regression()).summary.status, "posterior") << name;
   }
 }
@@ -110,7 +117,8 @@ TEST(RegressionTest, TheDegreeOfMostEvidenceIsThatOfTheSystem) {
 }
 
 TEST(RegressionTest, IsLeastSquaresWhereThePriorDoesNotShow) {
-  // Clean data: the sd of every coefficient is 1e-6 of the prior's and less, so the prior moves it by 1e-12 of itself.
+  // Clean data: the sd of every coefficient is 1e-6 of the prior's and less, so the prior moves it
+  // by 1e-12 of itself.
   FitOptions o = regression(DerivativeMethod::central8);
   o.select_terms = false;
   const Dataset data = lorenz(0, 0);
@@ -121,7 +129,9 @@ TEST(RegressionTest, IsLeastSquaresWhereThePriorDoesNotShow) {
   for (std::size_t i = 0; i < 3; ++i)
     for (const Term& r : reference[i].terms)
       for (const Term& t : found[i].terms)
-        if (t.powers == r.powers) { EXPECT_NEAR(t.mean, r.mean, 1e-8 * (1 + std::abs(r.mean))); }
+        if (t.powers == r.powers) {
+          EXPECT_NEAR(t.mean, r.mean, 1e-8 * (1 + std::abs(r.mean)));
+        }
 }
 
 TEST(RegressionTest, DrawsHaveTheMomentsOfThePosterior) {
@@ -145,11 +155,13 @@ TEST(RegressionTest, DrawsHaveTheMomentsOfThePosterior) {
     mean += z / draws;
     square += z * z.transpose() / draws;
   }
-  // Standard errors: of a mean 1/√n, of a product of two standard normals with correlation ρ √((1 + ρ²)/n).
+  // Standard errors: of a mean 1/√n, of a product of two standard normals with correlation ρ √((1 +
+  // ρ²)/n).
   for (Eigen::Index c = 0; c < p; ++c) {
     EXPECT_NEAR(mean[c], 0, 5 / std::sqrt(draws));
     for (Eigen::Index d = 0; d < p; ++d) {
-      const double rho = set.covariance(c, d) / std::sqrt(set.covariance(c, c) * set.covariance(d, d));
+      const double rho =
+          set.covariance(c, d) / std::sqrt(set.covariance(c, c) * set.covariance(d, d));
       EXPECT_NEAR(square(c, d), rho, 5 * std::sqrt((1 + rho * rho) / draws));
     }
   }
@@ -178,7 +190,8 @@ TEST(RegressionTest, ThreadsAndUnitsDoNotMatter) {
     for (std::size_t k = 0; k < before[i].terms.size(); ++k) {
       double unit = 60 * size[i];
       for (std::size_t v = 0; v < 3; ++v) unit /= std::pow(size[v], before[i].terms[k].powers[v]);
-      EXPECT_NEAR(after[i].terms[k].mean, unit * before[i].terms[k].mean, 1e-6 * std::abs(unit * before[i].terms[k].mean));
+      EXPECT_NEAR(after[i].terms[k].mean, unit * before[i].terms[k].mean,
+                  1e-6 * std::abs(unit * before[i].terms[k].mean));
     }
   }
 }
@@ -230,7 +243,8 @@ TEST(RegressionTest, MapsAndInputs) {
   for (int i = 0; i < 500; ++i) {
     const double t = 0.02 * i;
     driven.trajectories[0].times.push_back(t);
-    driven.trajectories[0].states(i, 0) = 0.2 * (std::sin(3 * t) - 3 * std::cos(3 * t)) + 2 * std::exp(-t);
+    driven.trajectories[0].states(i, 0) =
+        0.2 * (std::sin(3 * t) - 3 * std::cos(3 * t)) + 2 * std::exp(-t);
     driven.trajectories[0].inputs(i, 0) = std::sin(3 * t);
   }
   const Model model = run(driven, regression(DerivativeMethod::central6)).model;
@@ -286,14 +300,16 @@ TEST(BootstrapPosteriorTest, EveryReplicateIsAnAtom) {
       for (const CoefficientSet& set : posterior.sets()) {
         double value = 0;
         for (std::size_t c = 0; c < set.support.size(); ++c)
-          if (set.support[c].equation == i && set.support[c].monomial == m) value = set.theta[static_cast<Eigen::Index>(c)];
+          if (set.support[c].equation == i && set.support[c].monomial == m)
+            value = set.theta[static_cast<Eigen::Index>(c)];
         below += value < median(i, m);
         above += value > median(i, m);
       }
       EXPECT_LE(below, 20);
       EXPECT_LE(above, 20);
     }
-  VectorField(PolynomialField{std::make_shared<MonomialBasis>(posterior.basis()), median})(0, u.data(), b.data());
+  VectorField(PolynomialField{std::make_shared<MonomialBasis>(posterior.basis()), median})(
+      0, u.data(), b.data());
   EXPECT_EQ(a, b);
   // In the user's units, with the terms that most replicates have: the true ones.
   expect_lorenz_median(readable_equations(found.model, 0, Centre::median));
@@ -308,8 +324,9 @@ TEST(BootstrapPosteriorTest, EveryReplicateIsAnAtom) {
 }
 
 TEST(BootstrapPosteriorTest, SpreadIsThatOfTheRegression) {
-  // Whitened rows are independent, so both estimate the same. All terms in: the sd of 100 replicates is right to 1/√200 = 7 %, from some 30
-  // blocks to 1/√60 = 13 %; a factor 2 either way is more than four of their root sum of squares.
+  // Whitened rows are independent, so both estimate the same. All terms in: the sd of 100
+  // replicates is right to 1/√200 = 7 %, from some 30 blocks to 1/√60 = 13 %; a factor 2 either way
+  // is more than four of their root sum of squares.
   FitOptions o = regression();
   o.select_terms = false;
   const Dataset data = lorenz(0.025, 10);
@@ -334,7 +351,8 @@ Dataset spring(std::uint64_t seed) {
   for (int k = 0; k < 300; ++k) {
     const double t = 0.05 * k, decay = std::exp(-damping * t);
     data.trajectories[0].times.push_back(t);
-    data.trajectories[0].states.row(k) << decay * (std::cos(omega * t) + damping / omega * std::sin(omega * t)),
+    data.trajectories[0].states.row(k)
+        << decay * (std::cos(omega * t) + damping / omega * std::sin(omega * t)),
         -decay / omega * std::sin(omega * t);
   }
   add_noise(data, Vector::Constant(2, 0.02), seed);
@@ -357,9 +375,11 @@ TEST(BootstrapPosteriorTest, IntervalsHoldWithFewIntegrals) {
     inside[1] += holds(1, {1, 0}, -1);
     inside[2] += holds(1, {0, 1}, -0.1);
   }
-  // A share of 200 is known to .016. The sd from some ten blocks, with four to a block, is 10 % low and known to 20 %: at least .90 hold.
+  // A share of 200 is known to .016. The sd from some ten blocks, with four to a block, is 10 % low
+  // and known to 20 %: at least .90 hold.
   for (const double count : inside) EXPECT_GT(count / draws, 0.90 - 5 * 0.016);
-  std::printf("intervals hold %.3f, %.3f, %.3f\n", inside[0] / draws, inside[1] / draws, inside[2] / draws);
+  std::printf("intervals hold %.3f, %.3f, %.3f\n", inside[0] / draws, inside[1] / draws,
+              inside[2] / draws);
 }
 
 TEST(BootstrapPosteriorTest, OfPointwiseRowsWithoutErrorIsExact) {

@@ -132,7 +132,8 @@ struct DrivenProblem {
       for (int k = 0; k < count; ++k) {
         run.times.push_back(knots.back());
         const int between = static_cast<int>(4 * stream.uniform());
-        for (int i = 0; i <= between; ++i) knots.push_back(knots.back() + 0.01 + 0.04 * stream.uniform());
+        for (int i = 0; i <= between; ++i)
+          knots.push_back(knots.back() + 0.01 + 0.04 * stream.uniform());
       }
       Matrix w(static_cast<long>(knots.size()), 2);
       for (long i = 0; i < w.rows(); ++i) w.row(i) << stream.normal(), stream.normal();
@@ -154,11 +155,13 @@ struct DrivenProblem {
   }
 };
 
-TEST(ShootingTest, DrivenSensitivitiesAreTheComplexStepDerivativesOfTheFlowFromRowToRowOfTheInputs) {
+TEST(ShootingTest,
+     DrivenSensitivitiesAreTheComplexStepDerivativesOfTheFlowFromRowToRowOfTheInputs) {
   using C = std::complex<double>;
   for (const int n : {1, 2, 3, 4}) {
     // 1250 rows make more segments than one job takes.
-    const DrivenProblem problem(n, n == 2 ? std::vector<int>{9, 5, 31, 1250} : std::vector<int>{9, 5, 31}, 7);
+    const DrivenProblem problem(
+        n, n == 2 ? std::vector<int>{9, 5, 31, 1250} : std::vector<int>{9, 5, 31}, 7);
     const Shooting s(problem.runs, problem.basis, 4, {});
     EXPECT_EQ(s.dimension(), n);
     const Matrix starts = problem.starts(s);
@@ -173,7 +176,8 @@ TEST(ShootingTest, DrivenSensitivitiesAreTheComplexStepDerivativesOfTheFlowFromR
         std::vector<C> u, theta(problem.theta.begin(), problem.theta.end());
         for (int i = 0; i < n; ++i) u.push_back(starts(j, i));
         constexpr double epsilon = 1e-30;
-        (c < n ? u[static_cast<std::size_t>(c)] : theta[static_cast<std::size_t>(c - n)]) += C(0, epsilon);
+        (c < n ? u[static_cast<std::size_t>(c)] : theta[static_cast<std::size_t>(c - n)]) +=
+            C(0, epsilon);
         for (std::size_t k = 0; k + 1 < knots.size(); ++k) {
           if (knots[k] < begin || knots[k] >= end) continue;
           const double h = knots[k + 1] - knots[k];
@@ -181,7 +185,8 @@ TEST(ShootingTest, DrivenSensitivitiesAreTheComplexStepDerivativesOfTheFlowFromR
           const auto slope = [&](const std::vector<C>& at, double x) {
             std::vector<C> arguments = at;
             arguments.push_back(run.inputs.values(row, 0));
-            arguments.push_back((1 - x) * run.inputs.values(row, 1) + x * run.inputs.values(row + 1, 1));
+            arguments.push_back((1 - x) * run.inputs.values(row, 1) +
+                                x * run.inputs.values(row + 1, 1));
             return field(*problem.basis, problem.support, theta, arguments);
           };
           const auto moved = [&](const std::vector<C>& f, double a) {
@@ -189,14 +194,16 @@ TEST(ShootingTest, DrivenSensitivitiesAreTheComplexStepDerivativesOfTheFlowFromR
             for (std::size_t i = 0; i < v.size(); ++i) v[i] += a * f[i];
             return v;
           };
-          const auto k1 = slope(u, 0), k2 = slope(moved(k1, h / 2), 0.5), k3 = slope(moved(k2, h / 2), 0.5),
-                     k4 = slope(moved(k3, h), 1);
-          for (std::size_t i = 0; i < u.size(); ++i) u[i] += h / 6 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]);
+          const auto k1 = slope(u, 0), k2 = slope(moved(k1, h / 2), 0.5),
+                     k3 = slope(moved(k2, h / 2), 0.5), k4 = slope(moved(k3, h), 1);
+          for (std::size_t i = 0; i < u.size(); ++i)
+            u[i] += h / 6 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]);
         }
         for (int i = 0; i < n; ++i) {
           const double slope = u[static_cast<std::size_t>(i)].imag() / epsilon;
           EXPECT_NEAR(e.flow(j * n + i, c), slope, 1e-12 * (1 + std::abs(slope)));
-          EXPECT_NEAR(e.ends(j, i), u[static_cast<std::size_t>(i)].real(), 1e-13 * (1 + std::abs(e.ends(j, i))));
+          EXPECT_NEAR(e.ends(j, i), u[static_cast<std::size_t>(i)].real(),
+                      1e-13 * (1 + std::abs(e.ends(j, i))));
         }
       }
     }
@@ -204,12 +211,14 @@ TEST(ShootingTest, DrivenSensitivitiesAreTheComplexStepDerivativesOfTheFlowFromR
 }
 
 TEST(ShootingTest, ALinearInputIsAVariableWithAConstantSlope) {
-  // w = 0.2 + 0.7 t as an input, or as a variable with dw/dt = 0.7: every Runge–Kutta method has w exactly at its stages
-  // (row sums of a are c), so flow and sensitivities are the same numbers but for round-off.
+  // w = 0.2 + 0.7 t as an input, or as a variable with dw/dt = 0.7: every Runge–Kutta method has w
+  // exactly at its stages (row sums of a are c), so flow and sensitivities are the same numbers but
+  // for round-off.
   for (const int n : {2, 3}) {
     const MonomialBasis basis(n + 1, 3);
     Stream stream(5, Purpose::initial_state, 0);
-    ObservedRun driven{{}, Matrix::Zero(12, n), Matrix::Ones(12, n)}, whole{{}, Matrix::Zero(12, n + 1), Matrix::Ones(12, n + 1)};
+    ObservedRun driven{{}, Matrix::Zero(12, n), Matrix::Ones(12, n)},
+        whole{{}, Matrix::Zero(12, n + 1), Matrix::Ones(12, n + 1)};
     double t = 0;
     driven.inputs.values.resize(12, 1);
     for (int k = 0; k < 12; ++k) {
@@ -222,7 +231,8 @@ TEST(ShootingTest, ALinearInputIsAVariableWithAConstantSlope) {
     std::vector<double> theta;
     for (int i = 0; i < n; ++i)
       for (int m = 0; m < basis.size(); ++m)
-        if (stream.uniform() < 0.5) support.push_back({i, m}), theta.push_back(0.3 * stream.normal());
+        if (stream.uniform() < 0.5)
+          support.push_back({i, m}), theta.push_back(0.3 * stream.normal());
     Support with_slope = support;
     with_slope.push_back({n, 0});
     const auto p = static_cast<long>(support.size());
@@ -244,8 +254,10 @@ TEST(ShootingTest, ALinearInputIsAVariableWithAConstantSlope) {
       for (int j = 0; j < a.segments(); ++j)
         for (int i = 0; i < n; ++i) {
           EXPECT_NEAR(ea.ends(j, i), eb.ends(j, i), 1e-13);
-          for (int c = 0; c < n; ++c) EXPECT_NEAR(ea.flow(j * n + i, c), eb.flow(j * (n + 1) + i, c), 1e-12);
-          for (long c = 0; c < p; ++c) EXPECT_NEAR(ea.flow(j * n + i, n + c), eb.flow(j * (n + 1) + i, n + 1 + c), 1e-12);
+          for (int c = 0; c < n; ++c)
+            EXPECT_NEAR(ea.flow(j * n + i, c), eb.flow(j * (n + 1) + i, c), 1e-12);
+          for (long c = 0; c < p; ++c)
+            EXPECT_NEAR(ea.flow(j * n + i, n + c), eb.flow(j * (n + 1) + i, n + 1 + c), 1e-12);
         }
     }
   }
@@ -378,7 +390,8 @@ TEST(ShootingTest, SweepSolvesTheDenseNormalEquations) {
       }
     }
     const Vector likelier = likelier_gaps(s, e, done, problem.starts, gap_sd, of_theta);
-    for (int i = 0; i < 2; ++i) EXPECT_NEAR(likelier[i], std::sqrt(squares[i] / determined[i]), 1e-5 * likelier[i]) << q;
+    for (int i = 0; i < 2; ++i)
+      EXPECT_NEAR(likelier[i], std::sqrt(squares[i] / determined[i]), 1e-5 * likelier[i]) << q;
   }
 }
 
@@ -404,15 +417,18 @@ TEST(ShootingTest, GapsOfTheSizeThatForecastsNeed) {
     }
     return gaps_needed(s, support, theta, starts, gap_sd, Matrix::Zero(1, 1), Vector::Ones(1));
   };
-  // An error over l segments is normal, of r_l times the variance that independent gaps of gap_sd give:
-  //   r_l = size² Σ_m Σ_k a^(m+k) ρ^|m-k| / (gap_sd² Σ_m a^2m),   and   mean over l of P(χ²₁ r_l <= 1.96² λ) = .95.
+  // An error over l segments is normal, of r_l times the variance that independent gaps of gap_sd
+  // give:
+  //   r_l = size² Σ_m Σ_k a^(m+k) ρ^|m-k| / (gap_sd² Σ_m a^2m),   and   mean over l of P(χ²₁ r_l
+  //   <= 1.96² λ) = .95.
   const auto exact = [&](double size, double rho) {
     std::vector<double> ratios;
     for (const int lead : {1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 94}) {
       double forced = 0, white = 0;
       for (int m = 0; m < lead; ++m) {
         white += std::pow(decay, 2 * m);
-        for (int k = 0; k < lead; ++k) forced += std::pow(decay, m + k) * std::pow(rho, std::abs(m - k));
+        for (int k = 0; k < lead; ++k)
+          forced += std::pow(decay, m + k) * std::pow(rho, std::abs(m - k));
       }
       ratios.push_back(size * size * forced / (gap_sd[0] * gap_sd[0] * white));
     }
@@ -420,7 +436,8 @@ TEST(ShootingTest, GapsOfTheSizeThatForecastsNeed) {
     while (high - low > 1e-9) {
       const double lambda = (low + high) / 2;
       double held = 0;
-      for (const double r : ratios) held += std::erf(1.959964 * std::sqrt(lambda / r / 2)) / static_cast<double>(ratios.size());
+      for (const double r : ratios)
+        held += std::erf(1.959964 * std::sqrt(lambda / r / 2)) / static_cast<double>(ratios.size());
       (held < 0.95 ? low : high) = lambda;
     }
     return low;
@@ -434,7 +451,8 @@ TEST(ShootingTest, GapsOfTheSizeThatForecastsNeed) {
       sum += x;
       squares += x * x;
     }
-    const double mean = sum / seeds, error = std::sqrt((squares / seeds - mean * mean) / (seeds - 1));
+    const double mean = sum / seeds,
+                 error = std::sqrt((squares / seeds - mean * mean) / (seeds - 1));
     std::printf("rho %.1f: %.2f +- %.2f, exactly %.2f\n", rho, mean, error, exact(0.2, rho));
     EXPECT_LT(error, 0.05 * mean) << "of no use as a test";
     EXPECT_NEAR(mean, exact(0.2, rho), 5 * error) << rho;

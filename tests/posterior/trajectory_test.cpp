@@ -1,11 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
@@ -210,7 +209,8 @@ TEST(TrajectoryTest, AConstantVariableDoesNotHoldTheOthers) {
   const auto found = best_equations(both.model);
   for (std::size_t i = 0; i < 2; ++i) {
     ASSERT_EQ(found[i].terms.size(), alone[i].terms.size());
-    for (std::size_t m = 0; m < found[i].terms.size(); ++m) EXPECT_NEAR(found[i].terms[m].mean, alone[i].terms[m].mean, 0.3 * alone[i].terms[m].sd);
+    for (std::size_t m = 0; m < found[i].terms.size(); ++m)
+      EXPECT_NEAR(found[i].terms[m].mean, alone[i].terms[m].mean, 0.3 * alone[i].terms[m].sd);
   }
 }
 
@@ -269,7 +269,8 @@ TEST(TrajectoryTest, MomentsOfTheFieldAreThoseOfItsDraws) {
 
 // --- inputs
 
-Fit fit_driven(const Dataset& data, bool held, std::vector<TrajectoryOptions::KnownTerm> terms = {}) {
+Fit fit_driven(const Dataset& data, bool held,
+               std::vector<TrajectoryOptions::KnownTerm> terms = {}) {
   FitOptions o;
   o.posterior = PosteriorKind::trajectory;
   o.degree = 3;
@@ -278,27 +279,31 @@ Fit fit_driven(const Dataset& data, bool held, std::vector<TrajectoryOptions::Kn
   return fit(data, o, ignore_progress);
 }
 
-/// Duffing's oscillator shaken by a force that changes at some of its rows, held or linear between rows: integrated from row
-/// to row, so that it is of the model's kind to round-off.
+/// Duffing's oscillator shaken by a force that changes at some of its rows, held or linear between
+/// rows: integrated from row to row, so that it is of the model's kind to round-off.
 Trajectory shaken_duffing(int rows, double step, bool held, double change, std::uint64_t seed) {
   Stream stream(seed, Purpose::initial_state, 0);
   Trajectory t{std::to_string(seed), {}, Matrix(rows, 2), Matrix(rows, 1)};
   for (int k = 0; k < rows; ++k) {
     t.times.push_back(k * step);
-    t.inputs(k, 0) = k == 0 || stream.uniform() < change ? 3 * stream.uniform() - 1.5 : t.inputs(k - 1, 0);
+    t.inputs(k, 0) =
+        k == 0 || stream.uniform() < change ? 3 * stream.uniform() - 1.5 : t.inputs(k - 1, 0);
   }
   SolverOptions tight;
   tight.rtol = 1e-13;
   tight.atol = 1e-15;
   t.states.row(0) << 1, 0;
   for (int k = 0; k + 1 < rows; ++k) {
-    const double begin = t.times[static_cast<std::size_t>(k)], end = t.times[static_cast<std::size_t>(k + 1)];
+    const double begin = t.times[static_cast<std::size_t>(k)],
+                 end = t.times[static_cast<std::size_t>(k + 1)];
     const double from = t.inputs(k, 0), to = held ? from : t.inputs(k + 1, 0);
     const VectorField field(2, [&](double now, const double* u, double* d) {
       d[0] = u[1];
-      d[1] = -0.3 * u[1] + u[0] - u[0] * u[0] * u[0] + from + (now - begin) / (end - begin) * (to - from);
+      d[1] = -0.3 * u[1] + u[0] - u[0] * u[0] * u[0] + from +
+             (now - begin) / (end - begin) * (to - from);
     });
-    t.states.row(k + 1) = solve(field, begin, t.states.row(k).transpose(), std::vector{end}, tight).end_state.transpose();
+    t.states.row(k + 1) = solve(field, begin, t.states.row(k).transpose(), std::vector{end}, tight)
+                              .end_state.transpose();
   }
   return t;
 }
@@ -320,7 +325,9 @@ void expect_duffing(const std::vector<Equation>& found, double relative, double 
 
 TEST(TrajectoryTest, CleanDrivenDataGiveTheEquationsAndTellHeldFromLinear) {
   for (const bool held : {true, false}) {
-    Dataset data{{"x", "v"}, {shaken_duffing(300, 0.05, held, 0.3, 1), shaken_duffing(200, 0.05, held, 0.3, 2)}};
+    Dataset data{
+        {"x", "v"},
+        {shaken_duffing(300, 0.05, held, 0.3, 1), shaken_duffing(200, 0.05, held, 0.3, 2)}};
     data.inputs = {"F"};
     const Fit found = fit_driven(data, held);
     expect_duffing(best_equations(found.model), 1e-11, 0);
@@ -345,7 +352,8 @@ TEST(TrajectoryTest, NoisyForcedDuffingHasItsTerms) {
   data.inputs = system.inputs;
   Trajectory& t = data.trajectories[0];
   t.inputs.resize(t.rows(), 1);
-  for (int k = 0; k < t.rows(); ++k) system.drive(t.times[static_cast<std::size_t>(k)], t.inputs.row(k).data());
+  for (int k = 0; k < t.rows(); ++k)
+    system.drive(t.times[static_cast<std::size_t>(k)], t.inputs.row(k).data());
   data = noisy(data, 0.02, 1);
   const Fit found = fit_driven(data, false);
   EXPECT_EQ(found.summary.status, "converged");
@@ -358,14 +366,17 @@ TEST(TrajectoryTest, NoisyForcedDuffingHasItsTerms) {
 }
 
 TEST(TrajectoryTest, GroupsOfObservationsAreDrivenByTheInputsBetweenThem) {
-  // So dense that terms are found on groups of rows, three of them or more; the force jumps within these.
+  // So dense that terms are found on groups of rows, three of them or more; the force jumps within
+  // these.
   const double step = 0.002;
   Dataset data{{"x", "v"}, {shaken_duffing(9000, step, true, 0.02, 3)}};
   data.inputs = {"F"};
   data = noisy(data, 0.005, 1);
   const Matrix& states = data.trajectories[0].states;
   const Matrix units = states * root_mean_square(data).cwiseInverse().asDiagonal();
-  ASSERT_GT(smooth({{data.trajectories[0].times, units, Matrix::Ones(units.rows(), 2)}}, false).time_scale, 3 * 30 * step);
+  ASSERT_GT(smooth({{data.trajectories[0].times, units, Matrix::Ones(units.rows(), 2)}}, false)
+                .time_scale,
+            3 * 30 * step);
   const Fit found = fit_driven(data, true);
   EXPECT_EQ(found.summary.status, "converged");
   expect_duffing(best_equations(found.model), 0, 4);
@@ -379,7 +390,8 @@ TEST(TrajectoryTest, AnInputThatDoesNothingIsNotATerm) {
   t.inputs.resize(t.rows(), 1);
   Stream stream(8, Purpose::initial_state, 0);
   for (auto& w : t.inputs.reshaped()) w = stream.normal();
-  const auto with = best_equations(fit_driven(data, false).model), without = best_equations(fit_by_trajectory(alone, 3).model);
+  const auto with = best_equations(fit_driven(data, false).model),
+             without = best_equations(fit_by_trajectory(alone, 3).model);
   for (std::size_t e = 0; e < 2; ++e) {
     ASSERT_EQ(with[e].terms.size(), without[e].terms.size());
     for (std::size_t c = 0; c < with[e].terms.size(); ++c) {
@@ -420,7 +432,8 @@ TEST(TrajectoryTest, TimeIsAnInputAndInputsMayDependOnEachOther) {
   EXPECT_EQ(found[0].terms[0].powers, (std::vector<int>{1, 0}));
   EXPECT_NEAR(found[0].terms[0].mean, -1, 1e-10);
   EXPECT_NEAR(found[0].terms[1].mean, 1, 1e-10);
-  // Beside the time a copy of it in other units, a shifted one and a constant: one of many ways to write the same field.
+  // Beside the time a copy of it in other units, a shifted one and a constant: one of many ways to
+  // write the same field.
   data.inputs = {"copy", "shifted", "constant"};
   for (Trajectory& t : data.trajectories) {
     t.inputs.resize(t.rows(), 3);
@@ -474,7 +487,8 @@ TEST(TrajectoryTest, TooFewValuesAreRefused) {
 TEST(TrajectoryTest, ShortTransientsAreNoNoise) {
   const auto learns = [](int rows, double step, const std::function<Vector(double)>& u) {
     Dataset data{{}, {{"", {}, Matrix(rows, u(0).size())}}};
-    for (Eigen::Index i = 0; i < u(0).size(); ++i) data.variables.push_back("x" + std::to_string(i));
+    for (Eigen::Index i = 0; i < u(0).size(); ++i)
+      data.variables.push_back("x" + std::to_string(i));
     for (int k = 0; k < rows; ++k) {
       data.trajectories[0].times.push_back(k * step);
       data.trajectories[0].states.row(k) = u(k * step).transpose();
@@ -487,7 +501,9 @@ TEST(TrajectoryTest, ShortTransientsAreNoNoise) {
   EXPECT_TRUE(learns(8, 0.25, [&](double t) { return one(std::exp(-t)); }));
   EXPECT_TRUE(learns(8, 1, [&](double t) { return one(1 / (1 + std::exp(3 - t))); }));
   EXPECT_TRUE(learns(12, M_PI / 2, [&](double t) { return two(std::cos(t), std::sin(t)); }));
-  EXPECT_TRUE(learns(30, 1.5, [&](double t) { return two(std::exp(-t), 2 * (std::exp(-0.5 * t) - std::exp(-t))); }));
+  EXPECT_TRUE(learns(30, 1.5, [&](double t) {
+    return two(std::exp(-t), 2 * (std::exp(-0.5 * t) - std::exp(-t)));
+  }));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Driven systems, maps and systems that are no polynomials: learnt, and forecast from starts that were not seen.
+// Driven systems, maps and systems that are no polynomials: learnt, and forecast from starts that
+// were not seen.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +26,9 @@ std::vector<double> even_times(int rows, double step) {
 Trajectory run(const System& system, const Vector& start, const std::vector<double>& times) {
   Trajectory t{"", times, {}};
   if (system.map) {
-    t.states = solve(system.field, times[0], start, times, {.method = Method::iterate, .fixed_step = system.step}).states;
+    t.states = solve(system.field, times[0], start, times,
+                     {.method = Method::iterate, .fixed_step = system.step})
+                   .states;
   } else {
     t.states = solve_certified(system.field, times[0], start, times).solution.states;
   }
@@ -51,7 +54,8 @@ double largest_error(const Model& model, const std::vector<Coefficients>& truth)
   for (std::size_t e = 0; e < truth.size(); ++e) {
     Coefficients rest = truth[e];
     for (const Term& t : learnt[e].terms) {
-      largest = std::max(largest, std::abs(t.mean - (rest.contains(t.powers) ? rest[t.powers] : 0)));
+      largest =
+          std::max(largest, std::abs(t.mean - (rest.contains(t.powers) ? rest[t.powers] : 0)));
       rest.erase(t.powers);
     }
     for (const auto& [powers, value] : rest) largest = std::max(largest, std::abs(value));
@@ -69,27 +73,31 @@ FitOptions least_squares(int degree) {
 TEST(OtherSystemsTest, ForcedDuffingIsRecovered) {
   const System system = find_system("ForcedDuffing");
   const Dataset data = data_of(system, system.start, even_times(2001, 0.05));
-  const std::vector<Coefficients> truth = {{{{0, 1, 0}, 1}},
-                                           {{{1, 0, 0}, 1}, {{0, 1, 0}, -0.3}, {{3, 0, 0}, -1}, {{0, 0, 1}, 1}}};
+  const std::vector<Coefficients> truth = {
+      {{{0, 1, 0}, 1}}, {{{1, 0, 0}, 1}, {{0, 1, 0}, -0.3}, {{3, 0, 0}, -1}, {{0, 0, 1}, 1}}};
   for (const auto method : {DerivativeMethod::central8, DerivativeMethod::weak}) {
     FitOptions o = least_squares(3);
     o.derivative.method = method;
     const Fit learnt = fit(data, o, ignore_progress);
     const double error = largest_error(learnt.model, truth);
-    printf("%s: largest coefficient error %.1e\n", std::string(derivative_name(method)).c_str(), error);
+    printf("%s: largest coefficient error %.1e\n", std::string(derivative_name(method)).c_str(),
+           error);
     EXPECT_LE(error, 1e-6);
   }
 }
 
 TEST(OtherSystemsTest, TheTrajectoryPosteriorContinuesADrivenSystemWithinItsBand) {
-  // 2 % noise on the first 60 time units; the next 10, driven by what came then. Over ten draws of the noise the band of 95 %
-  // should hold the truth 95 % of the time; the times of one draw are not independent, so the bound is loose.
+  // 2 % noise on the first 60 time units; the next 10, driven by what came then. Over ten draws of
+  // the noise the band of 95 % should hold the truth 95 % of the time; the times of one draw are
+  // not independent, so the bound is loose.
   const System system = find_system("ForcedDuffing");
   const Dataset all = data_of(system, system.start, even_times(1401, 0.05));
   const Trajectory& truth = all.trajectories[0];
   double inside = 0, worst = 0, widest = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Dataset data{all.variables, {{"", even_times(1201, 0.05), truth.states.topRows(1201), truth.inputs.topRows(1201)}}};
+    Dataset data{
+        all.variables,
+        {{"", even_times(1201, 0.05), truth.states.topRows(1201), truth.inputs.topRows(1201)}}};
     data.inputs = all.inputs;
     add_noise(data, noise_level(data, 0.02, NoiseOf::sd), seed);
     FitOptions o;
@@ -104,12 +112,14 @@ TEST(OtherSystemsTest, TheTrajectoryPosteriorContinuesADrivenSystemWithinItsBand
     const Forecast result = forecast(model, f, ignore_progress);
     for (Eigen::Index k = 1; k < result.mean.rows(); ++k)
       for (Eigen::Index i = 0; i < 2; ++i) {
-        inside += result.lower(k, i) <= truth.states(1200 + k, i) && truth.states(1200 + k, i) <= result.upper(k, i);
+        inside += result.lower(k, i) <= truth.states(1200 + k, i) &&
+                  truth.states(1200 + k, i) <= result.upper(k, i);
         worst = std::max(worst, std::abs(result.mean(k, i) - truth.states(1200 + k, i)));
       }
     widest = std::max(widest, (result.upper - result.lower).maxCoeff());
   }
-  printf("driven Duffing by trajectory: %.3f inside, largest error %.3f, widest band %.3f\n", inside / 4000, worst, widest);
+  printf("driven Duffing by trajectory: %.3f inside, largest error %.3f, widest band %.3f\n",
+         inside / 4000, worst, widest);
   EXPECT_GT(inside / 4000, 0.85);
   EXPECT_LT(worst, 0.1);
   EXPECT_LT(widest, 0.3);
@@ -119,8 +129,9 @@ TEST(OtherSystemsTest, HenonAndOtherMapsAreRecovered) {
   const std::map<std::string, std::vector<Coefficients>> maps = {
       {"Henon", {{{{0, 0}, 1}, {{2, 0}, -1.4}, {{0, 1}, 1}}, {{{1, 0}, 0.3}}}},
       {"Logistic", {{{{1}, 4}, {{2}, -4}}}},
-      {"Tinkerbell", {{{{2, 0}, 1}, {{0, 2}, -1}, {{1, 0}, 0.9}, {{0, 1}, -0.6013}},
-                      {{{1, 1}, 2}, {{1, 0}, 2}, {{0, 1}, 0.5}}}},
+      {"Tinkerbell",
+       {{{{2, 0}, 1}, {{0, 2}, -1}, {{1, 0}, 0.9}, {{0, 1}, -0.6013}},
+        {{{1, 1}, 2}, {{1, 0}, 2}, {{0, 1}, 0.5}}}},
       {"HolmesCubic", {{{{0, 1}, 1}}, {{{1, 0}, -0.2}, {{0, 1}, 2.77}, {{0, 3}, -1}}}}};
   for (const auto& [name, truth] : maps) {
     const System system = find_system(name);
@@ -137,7 +148,8 @@ TEST(OtherSystemsTest, AForecastOfAMapIteratesIt) {
   const System system = find_system("Henon");
   FitOptions o = least_squares(2);
   o.kind = ModelKind::map;
-  const Model model = fit(data_of(system, system.start, even_times(500, 1)), o, ignore_progress).model;
+  const Model model =
+      fit(data_of(system, system.start, even_times(500, 1)), o, ignore_progress).model;
   ForecastOptions f;
   f.init = Eigen::Vector2d(0.2, 0.1);
   f.times = {1, 2, 5, 9};
@@ -152,7 +164,8 @@ TEST(OtherSystemsTest, AForecastOfAMapIteratesIt) {
   EXPECT_THROW(forecast(model, f, ignore_progress), Error);
 }
 
-// Rows with a hole in time between them are no pair of neighbours: a pair across would teach a wrong map.
+// Rows with a hole in time between them are no pair of neighbours: a pair across would teach a
+// wrong map.
 TEST(OtherSystemsTest, AMapIsNotLearntAcrossAGap) {
   const System system = find_system("Henon");
   Dataset data = data_of(system, system.start, even_times(60, 1));
@@ -168,7 +181,8 @@ TEST(OtherSystemsTest, AMapIsNotLearntAcrossAGap) {
   EXPECT_LE(*learnt.model.training.objective, 1e-25);
 }
 
-// Between rows the input is linear or held: with one draw the forecast is the truth of that very input.
+// Between rows the input is linear or held: with one draw the forecast is the truth of that very
+// input.
 TEST(OtherSystemsTest, InputsBetweenRowsAreLinearOrHeld) {
   // dx/dt = w: x is the integral of the input.
   Dataset data{{"x"}, {}};
@@ -198,9 +212,11 @@ TEST(OtherSystemsTest, InputsBetweenRowsAreLinearOrHeld) {
     EXPECT_NEAR(result.mean(3, 0), held ? 5 : 7, 1e-6);
   }
   f.times = {1, 2, 8};
-  EXPECT_THROW(forecast(fit(data, o, ignore_progress).model, f, ignore_progress), Error) << "inputs end before";
+  EXPECT_THROW(forecast(fit(data, o, ignore_progress).model, f, ignore_progress), Error)
+      << "inputs end before";
   f.inputs.reset();
-  EXPECT_THROW(forecast(fit(data, o, ignore_progress).model, f, ignore_progress), Error) << "no inputs at all";
+  EXPECT_THROW(forecast(fit(data, o, ignore_progress).model, f, ignore_progress), Error)
+      << "no inputs at all";
 }
 
 TEST(OtherSystemsTest, TimeCanBeAnInput) {
@@ -231,7 +247,8 @@ TEST(OtherSystemsTest, UnitsOfInputsDoNotMatter) {
   ForecastOptions f;
   f.times = regular_times(50, 52, 0.05);
   f.draws = 20;
-  f.inputs = InputSignal{even_times(1101, 0.05), run(system, system.start, even_times(1101, 0.05)).inputs};
+  f.inputs =
+      InputSignal{even_times(1101, 0.05), run(system, system.start, even_times(1101, 0.05)).inputs};
   const Forecast a = forecast(one, f, ignore_progress);
   data.trajectories[0].inputs *= 1024;
   f.inputs->values *= 1024;
@@ -244,7 +261,8 @@ TEST(OtherSystemsTest, ATanhNetworkForecastsAPendulumWithinItsBand) {
   const System system = find_system("Pendulum");
   Dataset data{system.variables, {}};
   for (int k = 0; k < 6; ++k) {
-    data.trajectories.push_back(run(system, Eigen::Vector2d(0.4 + 0.4 * k, 0), even_times(201, 0.05)));
+    data.trajectories.push_back(
+        run(system, Eigen::Vector2d(0.4 + 0.4 * k, 0), even_times(201, 0.05)));
     data.trajectories.back().id = std::to_string(k);
   }
   FitOptions o;
@@ -266,10 +284,13 @@ TEST(OtherSystemsTest, ATanhNetworkForecastsAPendulumWithinItsBand) {
   long inside = 0;
   for (Eigen::Index i = 1; i < result.mean.rows(); ++i)
     for (Eigen::Index j = 0; j < 2; ++j)
-      inside += result.lower(i, j) <= truth.states(i, j) && truth.states(i, j) <= result.upper(i, j);
-  const double coverage = static_cast<double>(inside) / static_cast<double>(2 * (result.mean.rows() - 1));
-  printf("pendulum: %.3f inside the band over two periods, mean width %.3f of theta, %ld discarded\n", coverage,
-         (result.upper - result.lower).col(0).mean(), result.discarded);
+      inside +=
+          result.lower(i, j) <= truth.states(i, j) && truth.states(i, j) <= result.upper(i, j);
+  const double coverage =
+      static_cast<double>(inside) / static_cast<double>(2 * (result.mean.rows() - 1));
+  printf(
+      "pendulum: %.3f inside the band over two periods, mean width %.3f of theta, %ld discarded\n",
+      coverage, (result.upper - result.lower).col(0).mean(), result.discarded);
   EXPECT_GE(coverage, 0.95);
   EXPECT_LT((result.upper - result.lower).col(0).mean(), 2.8) << "narrower than the swing";
 }
@@ -284,7 +305,8 @@ TEST(OtherSystemsTest, BandsOfObservationsAreThoseOfTheMixtureWithNoise) {
   const Model model = fit(data, o, ignore_progress).model;
   // The median of N absolute values has relative standard deviation 1.17/√N.
   for (int i = 0; i < 2; ++i)
-    EXPECT_NEAR(model.noise[i], 0.05, 5 * 0.05 * 1.17 / std::sqrt(299.0)) << "estimated from 301 rows";
+    EXPECT_NEAR(model.noise[i], 0.05, 5 * 0.05 * 1.17 / std::sqrt(299.0))
+        << "estimated from 301 rows";
   ForecastOptions f;
   f.times = {30.5, 31, 33};
   f.masks = MaskSource::enumerated;
@@ -300,20 +322,25 @@ TEST(OtherSystemsTest, BandsOfObservationsAreThoseOfTheMixtureWithNoise) {
   for (Eigen::Index t = 1; t < both.mean.rows(); ++t)
     for (Eigen::Index i = 0; i < 2; ++i) {
       const double sd = std::hypot(both.sd(t, i), model.noise[i]);
-      EXPECT_NEAR(gaussian.observed_upper(t, i) - gaussian.mean(t, i), 1.959963984540054 * sd, 1e-9);
+      EXPECT_NEAR(gaussian.observed_upper(t, i) - gaussian.mean(t, i), 1.959963984540054 * sd,
+                  1e-9);
       EXPECT_EQ(gaussian.observed_upper(t, i), both.observed_upper(t, i));
-      // P(observation below the upper end) = 0.975, summed over the trajectories with their probabilities.
+      // P(observation below the upper end) = 0.975, summed over the trajectories with their
+      // probabilities.
       double below = 0, total = 0;
       for (std::uint64_t a = 0; a < posterior.atoms(); ++a) {
-        const Solution one = solve(posterior.atom_field(a), model.last_time / model.scaling.time,
-                                   model.scaling.to_model(model.last_state),
-                                   std::vector{both.times[static_cast<std::size_t>(t)] / model.scaling.time}, {});
+        const Solution one =
+            solve(posterior.atom_field(a), model.last_time / model.scaling.time,
+                  model.scaling.to_model(model.last_state),
+                  std::vector{both.times[static_cast<std::size_t>(t)] / model.scaling.time}, {});
         const double x = model.scaling.to_user(one.states.row(0).transpose())[i];
-        below += posterior.atom_weight(a) *
-                 (0.5 * std::erfc(-(both.observed_q_upper(t, i) - x) / model.noise[i] * std::sqrt(0.5)));
+        below +=
+            posterior.atom_weight(a) *
+            (0.5 * std::erfc(-(both.observed_q_upper(t, i) - x) / model.noise[i] * std::sqrt(0.5)));
         total += posterior.atom_weight(a);
       }
-      EXPECT_NEAR(below / total, 0.975, 1e-3);  // solutions here end on the output time, there they interpolate
+      EXPECT_NEAR(below / total, 0.975,
+                  1e-3);  // solutions here end on the output time, there they interpolate
     }
 }
 

@@ -1,4 +1,5 @@
-// What the derivatives are worth: equations learnt from clean, noisy, uneven and divided data. Each test prints its figures.
+// What the derivatives are worth: equations learnt from clean, noisy, uneven and divided data. Each
+// test prints its figures.
 
 #include <gtest/gtest.h>
 
@@ -36,17 +37,20 @@ struct Truth {
   std::vector<int> powers;
   double value;
 };
-const std::vector<Truth> kLorenz = {{0, {1, 0, 0}, -10}, {0, {0, 1, 0}, 10}, {1, {1, 0, 0}, 28},
-                                    {1, {0, 1, 0}, -1},  {1, {1, 0, 1}, -1}, {2, {1, 1, 0}, 1},
+const std::vector<Truth> kLorenz = {{0, {1, 0, 0}, -10},     {0, {0, 1, 0}, 10}, {1, {1, 0, 0}, 28},
+                                    {1, {0, 1, 0}, -1},      {1, {1, 0, 1}, -1}, {2, {1, 1, 0}, 1},
                                     {2, {0, 0, 1}, -8.0 / 3}};
-const std::vector<Truth> kSprottB = {{0, {0, 1, 1}, 1}, {1, {1, 0, 0}, 1},  {1, {0, 1, 0}, -1},
-                                     {2, {0, 0, 0}, 1}, {2, {1, 1, 0}, -1}};
+const std::vector<Truth> kSprottB = {{0, {0, 1, 1}, 1},
+                                     {1, {1, 0, 0}, 1},
+                                     {1, {0, 1, 0}, -1},
+                                     {2, {0, 0, 0}, 1},
+                                     {2, {1, 1, 0}, -1}};
 
 struct Recovered {
   double error = 0;    ///< relative, of all coefficients together
   double largest = 0;  ///< absolute, of one
   int terms = 0;
-  bool exact = true;   ///< the true terms and no other
+  bool exact = true;  ///< the true terms and no other
 };
 
 Recovered compare(const Model& model, const std::vector<Truth>& truth) {
@@ -112,9 +116,9 @@ TEST(RecoveryTest, CleanSprottBHoldsTheTruthForAHundredTimeUnits) {
     const Scaling& scaling = learnt.model.scaling;
     std::vector<double> scaled = times;
     for (double& t : scaled) t /= scaling.time;
-    const Solution forecast = solve(field, 0, scaling.to_model(start), scaled,
-                                    {.rtol = 2.3e-14, .atol = 2.3e-14, .max_steps = 10'000'000,
-                                     .land_on_outputs = true});
+    const Solution forecast =
+        solve(field, 0, scaling.to_model(start), scaled,
+              {.rtol = 2.3e-14, .atol = 2.3e-14, .max_steps = 10'000'000, .land_on_outputs = true});
     // Valid time: normalised root mean square error 0.4.
     const Matrix& u = truth.solution.states;
     const Eigen::RowVectorXd mean = u.colwise().mean();
@@ -154,8 +158,8 @@ Study noisy_lorenz(const Dataset& clean, double noise, int draws, const FitOptio
 }
 
 TEST(RecoveryTest, WeakFormOfNoisyLorenzBeatsThePublishedError) {
-  const Dataset clean = simulate(find_system("Lorenz"), Eigen::Vector3d(-8, 7, 27),
-                                 even_times(10001, 0.001));
+  const Dataset clean =
+      simulate(find_system("Lorenz"), Eigen::Vector3d(-8, 7, 27), even_times(10001, 0.001));
   const auto report = [](const char* what, const Study& s) {
     printf("%s: median error %.4f, largest %.4f, exact terms in %d of %zu draws\n", what,
            median(s.errors), *std::max_element(s.errors.begin(), s.errors.end()), s.exact,
@@ -195,8 +199,8 @@ TEST(RecoveryTest, UnevenTimesWithMissingRowsLoseLessThanAFactorOfTwo) {
 }
 
 TEST(RecoveryTest, AHundredShortTrajectoriesLearnWhatOneLongOneDoes) {
-  const Dataset whole = simulate(find_system("Lorenz"), Eigen::Vector3d(-8, 7, 27),
-                                 even_times(10000, 0.01));
+  const Dataset whole =
+      simulate(find_system("Lorenz"), Eigen::Vector3d(-8, 7, 27), even_times(10000, 0.01));
   Dataset pieces = whole;
   pieces.trajectories.clear();
   const Trajectory& t = whole.trajectories[0];
@@ -204,11 +208,13 @@ TEST(RecoveryTest, AHundredShortTrajectoriesLearnWhatOneLongOneDoes) {
     pieces.trajectories.push_back({std::to_string(k),
                                    {t.times.begin() + 100 * k, t.times.begin() + 100 * (k + 1)},
                                    t.states.middleRows(100 * k, 100)});
-  // The integral form follows the noise along a trajectory, and so learns more from an uncut one than from its pieces.
-  const std::vector<std::pair<DerivativeMethod, double>> bounds = {{DerivativeMethod::central4, 1.5},
-                                                                   {DerivativeMethod::savgol, 1.5},
-                                                                   {DerivativeMethod::spline, 1.5},
-                                                                   {DerivativeMethod::weak, 2.5}};
+  // The integral form follows the noise along a trajectory, and so learns more from an uncut one
+  // than from its pieces.
+  const std::vector<std::pair<DerivativeMethod, double>> bounds = {
+      {DerivativeMethod::central4, 1.5},
+      {DerivativeMethod::savgol, 1.5},
+      {DerivativeMethod::spline, 1.5},
+      {DerivativeMethod::weak, 2.5}};
   for (const auto& [method, bound] : bounds) {
     const FitOptions options = least_squares(method, true);
     const double one = median(noisy_lorenz(whole, 0.01, 15, options).errors);

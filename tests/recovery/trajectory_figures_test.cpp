@@ -1,5 +1,6 @@
-// The table of docs/trajectory.md in short: what bench/trajectory.cpp measures over hundreds of draws of the noise, over a
-// few. A share or mean may miss its target by five of its standard errors.
+// The table of docs/trajectory.md in short: what bench/trajectory.cpp measures over hundreds of
+// draws of the noise, over a few. A share or mean may miss its target by five of its standard
+// errors.
 
 #include <gtest/gtest.h>
 
@@ -21,13 +22,15 @@ using Equations = std::vector<std::map<std::vector<int>, double>>;
 const Equations kLorenz = {{{{1, 0, 0}, -10}, {{0, 1, 0}, 10}},
                            {{{1, 0, 0}, 28}, {{0, 1, 0}, -1}, {{1, 0, 1}, -1}},
                            {{{0, 0, 1}, -8.0 / 3}, {{1, 1, 0}, 1}}};
-const Equations kSprottB = {{{{0, 1, 1}, 1}}, {{{1, 0, 0}, 1}, {{0, 1, 0}, -1}}, {{{0, 0, 0}, 1}, {{1, 1, 0}, -1}}};
+const Equations kSprottB = {
+    {{{0, 1, 1}, 1}}, {{{1, 0, 0}, 1}, {{0, 1, 0}, -1}}, {{{0, 0, 0}, 1}, {{1, 1, 0}, -1}}};
 const Vector kLorenzStart = Eigen::Vector3d(-8, 7, 27);
 
 Dataset orbit(const char* name, const Vector& start, std::vector<double> times) {
   const System system = find_system(name);
   times.insert(times.begin(), 0.0);
-  return {system.variables, {{"", times, solve_certified(system.field, 0, start, times).solution.states}}};
+  return {system.variables,
+          {{"", times, solve_certified(system.field, 0, start, times).solution.states}}};
 }
 
 Dataset first_rows(const Dataset& data, long rows) {
@@ -97,11 +100,13 @@ Mean mean_of(const std::vector<double>& x) {
   return {v.mean(), std::sqrt((v.array() - v.mean()).square().sum() / (n - 1) / n)};
 }
 
-/// Share of the truth inside the 95 % band, and the mean width of the first variable's. The truth begins where the forecast does.
+/// Share of the truth inside the 95 % band, and the mean width of the first variable's. The truth
+/// begins where the forecast does.
 struct Band {
   double cover, width;
 };
-Band band(const Model& model, const std::optional<Vector>& init, const Dataset& truth, std::uint64_t seed) {
+Band band(const Model& model, const std::optional<Vector>& init, const Dataset& truth,
+          std::uint64_t seed) {
   const Trajectory& t = truth.trajectories[0];
   ForecastOptions o;
   o.init = init;
@@ -157,7 +162,8 @@ TEST(TrajectoryFiguresTest, CleanSprottBIsFollowedForTwentySevenLyapunovTimes) {
     ASSERT_EQ(path.states.rows(), truth.states.rows());
     for (long k = 0; k < path.states.rows(); ++k) {
       const Vector off = (path.states.row(k) - truth.states.row(k)).transpose().cwiseQuotient(s.sd);
-      ASSERT_LE(std::sqrt(off.squaredNorm() / 3), 0.4) << step << ", t = " << path.times[static_cast<std::size_t>(k)];
+      ASSERT_LE(std::sqrt(off.squaredNorm() / 3), 0.4)
+          << step << ", t = " << path.times[static_cast<std::size_t>(k)];
     }
   }
 }
@@ -185,7 +191,9 @@ TEST(TrajectoryFiguresTest, BandsOfNoisySprottB) {
 TEST(TrajectoryFiguresTest, BandsWhereTheTermsAreInDoubt) {
   // Lorenz over 3 time units at 20 % noise: several sets of terms fit.
   const Dataset whole = orbit("Lorenz", kLorenzStart, regular_times(0, 8, 0.01));
-  const Vector sd = noise_level(first_rows(orbit("Lorenz", kLorenzStart, regular_times(0, 10, 0.01)), 1000), 0.2, NoiseOf::rms);
+  const Vector sd =
+      noise_level(first_rows(orbit("Lorenz", kLorenzStart, regular_times(0, 10, 0.01)), 1000), 0.2,
+                  NoiseOf::rms);
   std::vector<double> cover;
   double sets = 0;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
@@ -200,7 +208,8 @@ TEST(TrajectoryFiguresTest, BandsWhereTheTermsAreInDoubt) {
 }
 
 TEST(TrajectoryFiguresTest, UnevenTimesMissingValuesAndOutliers) {
-  // 30 % of the values missing, 5 % of the others off by ten sd, beside as many values with nothing wrong.
+  // 30 % of the values missing, 5 % of the others off by ten sd, beside as many values with nothing
+  // wrong.
   std::vector<double> rough, plain;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
     Stream stream(seed, Purpose::initial_state, 1);
@@ -230,8 +239,8 @@ struct Share {
   double mean, error;  ///< standard error, starts being the unit
 };
 
-/// Share of the truth inside the 95 % band over all variables and all leads up to `leads` rows, from 40 starts spread over the rows after the
-/// first `learnt`.
+/// Share of the truth inside the 95 % band over all variables and all leads up to `leads` rows,
+/// from 40 starts spread over the rows after the first `learnt`.
 Share coverage_after(const Model& model, const Dataset& truth, long learnt, long leads) {
   const Trajectory& t = truth.trajectories[0];
   const int starts = 40;
@@ -249,7 +258,8 @@ Share coverage_after(const Model& model, const Dataset& truth, long learnt, long
     double inside = 0, all = 0;
     for (long row = 1; row < f.mean.rows(); ++row)
       for (long i = 0; i < f.mean.cols(); ++i, ++all)
-        inside += f.lower(row, i) <= t.states(at + row, i) && t.states(at + row, i) <= f.upper(row, i);
+        inside +=
+            f.lower(row, i) <= t.states(at + row, i) && t.states(at + row, i) <= f.upper(row, i);
     sum += inside / all;
     squares += inside / all * inside / all;
   }
@@ -257,7 +267,8 @@ Share coverage_after(const Model& model, const Dataset& truth, long learnt, long
   return {mean, std::sqrt((squares / starts - mean * mean) / (starts - 1))};
 }
 
-// Systems whose equations are not among the candidates: the forcing that stands for the rest makes bands hold their level or more.
+// Systems whose equations are not among the candidates: the forcing that stands for the rest makes
+// bands hold their level or more.
 TEST(TrajectoryFiguresTest, BandsOfAMisfitHold) {
   struct Case {
     const char *name, *what;
@@ -273,31 +284,40 @@ TEST(TrajectoryFiguresTest, BandsOfAMisfitHold) {
     const Dataset whole = orbit(c.name, system.start, regular_times(0, 2500 * c.step, c.step));
     Dataset seen = whole;
     seen.variables.clear();
-    seen.trajectories[0].states.resize(whole.trajectories[0].states.rows(), static_cast<long>(c.variables.size()));
+    seen.trajectories[0].states.resize(whole.trajectories[0].states.rows(),
+                                       static_cast<long>(c.variables.size()));
     for (std::size_t i = 0; i < c.variables.size(); ++i) {
       seen.variables.push_back(whole.variables[static_cast<std::size_t>(c.variables[i])]);
-      seen.trajectories[0].states.col(static_cast<long>(i)) = whole.trajectories[0].states.col(c.variables[i]);
+      seen.trajectories[0].states.col(static_cast<long>(i)) =
+          whole.trajectories[0].states.col(c.variables[i]);
     }
     const Dataset early = first_rows(seen, 1000);
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       Model model = learn(noisy(early, noise_level(early, 0.02, NoiseOf::sd), seed), c.degree);
       ASSERT_TRUE(model.trajectory->misfit) << c.name;
-      const Share forced = coverage_after(model, seen, 1000, c.leads), soon = coverage_after(model, seen, 1000, 5);
+      const Share forced = coverage_after(model, seen, 1000, c.leads),
+                  soon = coverage_after(model, seen, 1000, 5);
       model.trajectory->forcing = {};
       const Share bare = coverage_after(model, seen, 1000, c.leads);
-      std::printf("%s, %s: 95 %% bands hold %.3f +- %.3f, over five rows %.3f +- %.3f, without forcing %.3f +- %.3f\n", c.name, c.what,
-                  forced.mean, forced.error, soon.mean, soon.error, bare.mean, bare.error);
+      std::printf(
+          "%s, %s: 95 %% bands hold %.3f +- %.3f, over five rows %.3f +- %.3f, without forcing "
+          "%.3f +- %.3f\n",
+          c.name, c.what, forced.mean, forced.error, soon.mean, soon.error, bare.mean, bare.error);
       EXPECT_LT(forced.error, 0.02) << "of no use as a test";
       EXPECT_GE(forced.mean, 0.95 - 5 * forced.error) << c.name;
-      EXPECT_GE(soon.mean, 0.87 - 5 * soon.error) << c.name << ": docs/choosing.md has .87, which is less than it should be";
-      EXPECT_LT(bare.mean, 0.95 - 5 * bare.error) << c.name << ": without forcing they would hold as well";
+      EXPECT_GE(soon.mean, 0.87 - 5 * soon.error)
+          << c.name << ": docs/choosing.md has .87, which is less than it should be";
+      EXPECT_LT(bare.mean, 0.95 - 5 * bare.error)
+          << c.name << ": without forcing they would hold as well";
     }
   }
 }
 
-// A pendulum close to its turning point as a cubic: residuals hardly exceed the noise, but are alike where the sine is not a cubic.
+// A pendulum close to its turning point as a cubic: residuals hardly exceed the noise, but are
+// alike where the sine is not a cubic.
 TEST(TrajectoryFiguresTest, AMisfitBelowTheNoiseIsSeen) {
-  const Dataset whole = orbit("Pendulum", Eigen::Vector2d(3, 0), regular_times(0, 62.5, 0.0125)), early = first_rows(whole, 4000);
+  const Dataset whole = orbit("Pendulum", Eigen::Vector2d(3, 0), regular_times(0, 62.5, 0.0125)),
+                early = first_rows(whole, 4000);
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     Model model = learn(noisy(early, noise_level(early, 0.002, NoiseOf::sd), seed), 3);
     EXPECT_LT(model.trajectory->noise_ratio, 1.06) << "seen by its size";
@@ -305,19 +325,22 @@ TEST(TrajectoryFiguresTest, AMisfitBelowTheNoiseIsSeen) {
     const Share forced = coverage_after(model, whole, 4000, 200);
     model.trajectory->forcing = {};
     const Share bare = coverage_after(model, whole, 4000, 200);
-    std::printf("Pendulum as a cubic: 95 %% bands hold %.3f +- %.3f, without forcing %.3f +- %.3f\n", forced.mean, forced.error, bare.mean, bare.error);
+    std::printf(
+        "Pendulum as a cubic: 95 %% bands hold %.3f +- %.3f, without forcing %.3f +- %.3f\n",
+        forced.mean, forced.error, bare.mean, bare.error);
     EXPECT_LT(forced.error, 0.03) << "of no use as a test";
     EXPECT_GE(forced.mean, 0.95 - 5 * forced.error);
     EXPECT_LT(bare.mean, 0.95 - 5 * bare.error);
   }
 }
 
-// Residuals of the right equations are white: of 64 fits none is called a misfit, with a sum of squares that exceeds its mean by six of its standard
-// deviations in less than one of 1000.
+// Residuals of the right equations are white: of 64 fits none is called a misfit, with a sum of
+// squares that exceeds its mean by six of its standard deviations in less than one of 1000.
 TEST(TrajectoryFiguresTest, TheRightEquationsAreNoMisfit) {
   for (const char* name : {"SprottA", "SprottM", "Rossler", "VanDerPol"}) {
     const System system = find_system(name);
-    const Dataset clean = orbit(name, system.start, regular_times(0, 500 * 4 * system.step, 4 * system.step));
+    const Dataset clean =
+        orbit(name, system.start, regular_times(0, 500 * 4 * system.step, 4 * system.step));
     for (const double noise : {0.002, 0.05})
       for (std::uint64_t seed = 1; seed <= 8; ++seed) {
         const Model model = learn(noisy(clean, noise_level(clean, noise, NoiseOf::sd), seed), 3);

@@ -1,3 +1,5 @@
+#include "support/names.hpp"
+
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -5,7 +7,6 @@
 #include "odecast/report/forecast_page.hpp"
 #include "odecast/report/page.hpp"
 #include "odecast/report/svg.hpp"
-#include "support/names.hpp"
 #include "support/xml.hpp"
 
 namespace odecast {
@@ -13,10 +14,14 @@ namespace {
 
 RC_GTEST_PROP(ReportNamesTest, AFigureIsWellFormedWhateverIsWrittenInIt, ()) {
   const std::string text = *any_text();
-  Panel panel{.title = text, .x_label = text, .y_label = text, .lines = {{.label = text, .x = {0, 1}, .y = {0, 1}}}};
+  Panel panel{.title = text,
+              .x_label = text,
+              .y_label = text,
+              .lines = {{.label = text, .x = {0, 1}, .y = {0, 1}}}};
   panel.bands = {{text, {0, 1}, {0, 0}, {1, 1}}};
   panel.marks = {{0.5, text}};
-  const std::string svg = draw_svg({panel, panel}, {.title = text, .subtitle = text, .caption = text});
+  const std::string svg =
+      draw_svg({panel, panel}, {.title = text, .subtitle = text, .caption = text});
   RC_ASSERT(xml_fault(svg) == "");
 }
 
@@ -24,7 +29,8 @@ RC_GTEST_PROP(ReportNamesTest, AFigureIsWellFormedWhateverIsWrittenInIt, ()) {
 std::string body_of(const std::string& html) {
   std::string body = html.substr(html.find("<body"));
   body = body.substr(0, body.find("</body>") + 7);
-  for (std::size_t at; (at = body.find("<script")) != body.npos;) body.erase(at, body.find("</script>", at) + 9 - at);
+  for (std::size_t at; (at = body.find("<script")) != body.npos;)
+    body.erase(at, body.find("</script>", at) + 9 - at);
   return std::regex_replace(body, std::regex("<(br|hr|img|input)[^>]*>"), "");
 }
 
@@ -39,10 +45,17 @@ std::string page_with(const std::string& text) {
                    KeyValues{{{text, text}}},
                    Table{text, {text, "n"}, {{{text}, number_cell(1.5)}}},
                    EquationList{{"x", text}, {{text, {{{2, 1}, -1.5, 0.1, 1}}, 3}}, text},
-                   Figure{.id = "fig", .title = text, .caption = text,
-                          .panels = {{.x_label = text, .y_label = text, .lines = {{.label = text, .x = {0, 1}, .y = {0, 1}}}}},
+                   Figure{.id = "fig",
+                          .title = text,
+                          .caption = text,
+                          .panels = {{.x_label = text,
+                                      .y_label = text,
+                                      .lines = {{.label = text, .x = {0, 1}, .y = {0, 1}}}}},
                           .names = {text}},
-                   Attractor{.id = "space", .title = text, .variables = {"x", "y", text}, .curves = {{text, Ink::truth, {0, 1, 2}, states}}},
+                   Attractor{.id = "space",
+                             .title = text,
+                             .variables = {"x", "y", text},
+                             .curves = {{text, Ink::truth, {0, 1, 2}, states}}},
                    CommandLine{text}};
   return render_page({text, text, {section}});
 }
@@ -55,7 +68,8 @@ RC_GTEST_PROP(ReportNamesTest, APageIsWellFormedWhateverIsWrittenInIt, ()) {
     for (std::size_t at = in.find(what); at != in.npos; at = in.find(what, at + 1)) ++n;
     return n;
   };
-  for (const char* tag : {"<script", "</script", "<style", "</style", "<title", "</title", "</head", "</html"})
+  for (const char* tag :
+       {"<script", "</script", "<style", "</style", "<title", "</title", "</head", "</html"})
     RC_ASSERT(count(html, tag) == count(plain, tag));
 }
 

@@ -288,9 +288,10 @@ TEST(SvgTest, LogarithmicAxisHasPowersOfTen) {
   panel.lines.push_back(line);
   const std::string svg = draw_svg({panel});
   expect_sound(svg);
-  EXPECT_EQ(tick_labels(svg, "y"), (std::vector<std::string>{"1e\u22124", "1e\u22123", "1e\u22122", "1e\u22121", "1e0", "1e1"}));
+  EXPECT_EQ(tick_labels(svg, "y"), (std::vector<std::string>{"1e\u22124", "1e\u22123", "1e\u22122",
+                                                             "1e\u22121", "1e0", "1e1"}));
   const auto y = heights(curves(svg)[0]);
-  ASSERT_LE(y.size(), 8u);  // straight but for the break
+  ASSERT_LE(y.size(), 8u);                            // straight but for the break
   EXPECT_NEAR(y.front() - y.back(), 300 / 1.1, 0.1);  // the range and 5 % on both sides
   panel.lines[0].y.assign(101, 3.0);
   panel.lines[0].y[3] = 4;
@@ -300,7 +301,8 @@ TEST(SvgTest, LogarithmicAxisHasPowersOfTen) {
 TEST(SvgTest, BarsStandOnZeroAndPointsAreDots) {
   Panel panel{.x_label = "x"};
   panel.bars.push_back({"share", {0, 0.5, 1}, {0.2, 0.8}});
-  panel.lines.push_back({.label = "dots", .x = {0.2, 0.1, kNan}, .y = {0.3, 0.4, 1}, .points = true});
+  panel.lines.push_back(
+      {.label = "dots", .x = {0.2, 0.1, kNan}, .y = {0.3, 0.4, 1}, .points = true});
   const std::string svg = draw_svg({panel});
   expect_sound(svg);
   EXPECT_EQ(count(svg, "fill-opacity=\"0.75\""), 2);

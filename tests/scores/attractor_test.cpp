@@ -1,5 +1,4 @@
 #include "odecast/scores/attractor.hpp"
-#include "odecast/scores/lyapunov.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,12 +9,14 @@
 #include "odecast/core/random.hpp"
 #include "odecast/core/times.hpp"
 #include "odecast/posterior/fit.hpp"
+#include "odecast/scores/lyapunov.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast {
 namespace {
 
-Matrix normals(Eigen::Index rows, Eigen::Index columns, double mean, double sd, std::uint64_t seed) {
+Matrix normals(Eigen::Index rows, Eigen::Index columns, double mean, double sd,
+               std::uint64_t seed) {
   Stream stream(seed, Purpose::evaluation, 0);
   Matrix X(rows, columns);
   for (double& x : X.reshaped()) x = mean + sd * stream.normal();
@@ -24,7 +25,8 @@ Matrix normals(Eigen::Index rows, Eigen::Index columns, double mean, double sd, 
 
 Matrix sine(Eigen::Index rows, double frequency) {
   Matrix X(rows, 1);
-  for (Eigen::Index k = 0; k < rows; ++k) X(k, 0) = std::sin(2 * M_PI * frequency * static_cast<double>(k) + 0.3);
+  for (Eigen::Index k = 0; k < rows; ++k)
+    X(k, 0) = std::sin(2 * M_PI * frequency * static_cast<double>(k) + 0.3);
   return X;
 }
 
@@ -38,41 +40,48 @@ TEST(AttractorTest, EqualSamplesHaveNoDistance) {
   }
 }
 
-// N(0, 1) against N(m, s²) on the same grid: shares of the boxes by the error function. The standard error is that of the mean of
-// log(p/q) over P plus that of q's shares, which is of the same size; many rows leave boxes that are all filled but for the tails.
+// N(0, 1) against N(m, s²) on the same grid: shares of the boxes by the error function. The
+// standard error is that of the mean of log(p/q) over P plus that of q's shares, which is of the
+// same size; many rows leave boxes that are all filled but for the tails.
 TEST(AttractorTest, DivergenceOfNormalsOnAGrid) {
   constexpr Eigen::Index rows = 400'000;
   const double mean = 0.3, sd = 1.2;
   const Matrix P = normals(rows, 1, 0, 1, 2), Q = normals(rows, 1, mean, sd, 3);
-  const double low = P.minCoeff() - 0.1, high = P.maxCoeff() + 0.1;  // the sample's sd is 1 to 0.1 %
+  const double low = P.minCoeff() - 0.1,
+               high = P.maxCoeff() + 0.1;  // the sample's sd is 1 to 0.1 %
   const auto below = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2)); };
   double exact = 0, square = 0, ratio = 0;
   for (int b = 0; b < 30; ++b) {
     const double left = low + (high - low) * b / 30, right = low + (high - low) * (b + 1) / 30;
-    const double p = below(right) - below(left), q = below((right - mean) / sd) - below((left - mean) / sd);
+    const double p = below(right) - below(left),
+                 q = below((right - mean) / sd) - below((left - mean) / sd);
     exact += p * std::log(p / q);
     square += p * std::log(p / q) * std::log(p / q);
     ratio += p * p / q;
   }
   const double error = std::sqrt((square - exact * exact + ratio - 1) / rows);
-  EXPECT_NEAR(state_space_divergence(P, Q, P, 30), exact, 5 * error + 30.0 / rows) << "30 boxes bias it by up to 30 / rows";
+  EXPECT_NEAR(state_space_divergence(P, Q, P, 30), exact, 5 * error + 30.0 / rows)
+      << "30 boxes bias it by up to 30 / rows";
   EXPECT_LT(error, 0.02 * exact);
   // With boxes as small as 1/30 of the range that is nearly the divergence of the densities.
   EXPECT_NEAR(exact, std::log(sd) + (1 + mean * mean) / (2 * sd * sd) - 0.5, 0.02 * exact);
 }
 
-// Mixtures of unit Gaussians about draws of N(m, 1) are N(m, 2) but for their finite number: KL = |m|² / 4. Of 1000 draws the mean of
-// log(p/q) has standard error |m| / √2 / √1000; 4000 centres in six dimensions are the rest of the difference.
+// Mixtures of unit Gaussians about draws of N(m, 1) are N(m, 2) but for their finite number: KL =
+// |m|² / 4. Of 1000 draws the mean of log(p/q) has standard error |m| / √2 / √1000; 4000 centres in
+// six dimensions are the rest of the difference.
 TEST(AttractorTest, DivergenceOfNormalsByMixtures) {
   const double m = 1;
   const Matrix P = normals(4000, 6, 0, 1, 4);
   const Matrix Q = normals(4000, 6, m, 1, 5);
   const double size = m * std::sqrt(6.0);
-  EXPECT_NEAR(state_space_divergence(P, Q, P, 30), size * size / 4, 5 * size / std::sqrt(2000.0) + 0.05);
+  EXPECT_NEAR(state_space_divergence(P, Q, P, 30), size * size / 4,
+              5 * size / std::sqrt(2000.0) + 0.05);
 }
 
 TEST(AttractorTest, StatesOutsideTheGridAreFarAway) {
-  const Matrix P = normals(1000, 2, 0, 1, 6), far = normals(1000, 2, 100, 1, 7), near = normals(1000, 2, 0, 1, 8);
+  const Matrix P = normals(1000, 2, 0, 1, 6), far = normals(1000, 2, 100, 1, 7),
+               near = normals(1000, 2, 0, 1, 8);
   // Nothing of Q in the boxes of P: Σ p log(p / 1e-5 × rows) up to the boxes' own share.
   EXPECT_GT(state_space_divergence(P, far, P, 30), 10);
   EXPECT_LT(state_space_divergence(P, near, P, 30), state_space_divergence(P, far, P, 30) / 2);
@@ -85,7 +94,8 @@ TEST(AttractorTest, SpectraOfSines) {
   // Amplitude, mean and phase do not matter.
   Matrix other = (3 * sine(rows, 0.05).array() + 7).matrix().colwise().reverse();
   EXPECT_NEAR(spectrum_distance(sine(rows, 0.05), other, 0), 0, 1e-6);
-  // Two Gaussians of sd s whose centres are d apart: 1 - H² = exp(-d² / (8 s²)). Lines 50 and 62, away from both ends.
+  // Two Gaussians of sd s whose centres are d apart: 1 - H² = exp(-d² / (8 s²)). Lines 50 and 62,
+  // away from both ends.
   const double H = spectrum_distance(sine(rows, 0.25), sine(rows, 0.262), 6);
   EXPECT_NEAR(H, std::sqrt(1 - std::exp(-144.0 / (8 * 36))), 1e-3);
 }
@@ -107,7 +117,8 @@ TEST(AttractorTest, SpectraHaveLengthsWithoutLargePrimes) {
   EXPECT_EQ(spectrum_distance(P, Q, 6), spectrum_distance(P.topRows(1000), Q.topRows(1000), 6));
 }
 
-// Of few rows 20 frequencies are all there are: a spectrum without a peak is told from Lorenz's in any case.
+// Of few rows 20 frequencies are all there are: a spectrum without a peak is told from Lorenz's in
+// any case.
 TEST(AttractorTest, ShortSpectraAreSmoothedLess) {
   EXPECT_EQ(spectrum_smoothing(2000, 20), 20);
   EXPECT_EQ(spectrum_smoothing(100, 20), 2.5);
@@ -118,7 +129,8 @@ TEST(AttractorTest, ShortSpectraAreSmoothedLess) {
     const Matrix lorenz = solve(system.field, 0, Eigen::Vector3d(-8, 7, 27), times, {}).states;
     const double far = spectrum_distance(normals(rows, 3, 0, 1, 11), lorenz);
     const double near = spectrum_distance(normals(rows, 3, 0, 1, 11), normals(rows, 3, 0, 1, 12));
-    printf("%ld rows: white noise to Lorenz %.3f, to white noise %.3f\n", static_cast<long>(rows), far, near);
+    printf("%ld rows: white noise to Lorenz %.3f, to white noise %.3f\n", static_cast<long>(rows),
+           far, near);
     EXPECT_GT(far, 0.4) << rows;
     EXPECT_LT(near, far / 2) << rows;
   }
@@ -130,7 +142,9 @@ class LearntTest : public ::testing::Test {
   const System system = find_system("Lorenz");
   const Trajectory data = [&] {
     std::vector<double> times = regular_times(0, 60, 0.03);
-    return Trajectory{"", times, solve_certified(system.field, 0, Eigen::Vector3d(-8, 7, 27), times).solution.states};
+    return Trajectory{
+        "", times,
+        solve_certified(system.field, 0, Eigen::Vector3d(-8, 7, 27), times).solution.states};
   }();
   Model learn() const {
     Dataset train{system.variables, {data}};
@@ -154,9 +168,10 @@ TEST_F(LearntTest, TheRightEquationsAreAsNearAsTheHalvesOfTheData) {
   ASSERT_EQ(c.status, SolveStatus::finished);
   EXPECT_EQ(c.rows, 1000);
   EXPECT_EQ(c.bounded, 3);
-  printf("halves %.3f %.4f; model %.3f ± %.3f, %.4f ± %.4f; draws %.3f ± %.3f, %.4f ± %.4f\n", c.halves.divergence, c.halves.spectrum,
-         c.model.divergence, c.model_sd.divergence, c.model.spectrum, c.model_sd.spectrum, c.draws.divergence,
-         c.draws_sd.divergence, c.draws.spectrum, c.draws_sd.spectrum);
+  printf("halves %.3f %.4f; model %.3f ± %.3f, %.4f ± %.4f; draws %.3f ± %.3f, %.4f ± %.4f\n",
+         c.halves.divergence, c.halves.spectrum, c.model.divergence, c.model_sd.divergence,
+         c.model.spectrum, c.model_sd.spectrum, c.draws.divergence, c.draws_sd.divergence,
+         c.draws.spectrum, c.draws_sd.spectrum);
   // The halves are one draw of what pieces scatter by.
   EXPECT_NEAR(c.model.divergence, c.halves.divergence, 5 * c.model_sd.divergence);
   EXPECT_NEAR(c.model.spectrum, c.halves.spectrum, 5 * c.model_sd.spectrum);
@@ -179,7 +194,8 @@ TEST_F(LearntTest, LargestExponentOfTheLearntEquations) {
 }
 
 // The best set alone, its coefficients changed.
-AttractorComparison changed(Model model, const Trajectory& data, const std::function<void(const FieldTerm&, double&)>& change) {
+AttractorComparison changed(Model model, const Trajectory& data,
+                            const std::function<void(const FieldTerm&, double&)>& change) {
   auto& sets = model.polynomial->sets;
   sets.resize(1);
   sets[0].weight = 1;

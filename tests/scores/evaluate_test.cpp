@@ -75,13 +75,14 @@ TEST(EvaluateTest, ConformalFactorsHoldTheNextScore) {
   EXPECT_THROW(conformal(e), Error) << "39 starts cannot hold 99 %";
 }
 
-// Means over windows of white noise, one window for each step: correlated by as much as they overlap, with a variance of their mean that a
-// sum gives exactly.
+// Means over windows of white noise, one window for each step: correlated by as much as they
+// overlap, with a variance of their mean that a sum gives exactly.
 struct Windows {
   static constexpr int length = 20, count = 600;
   std::vector<StartPlace> starts, apart;
   Windows() {
-    for (int i = 0; i < count; ++i) starts.push_back({0, static_cast<double>(i)}), apart.push_back({i, 0.0});
+    for (int i = 0; i < count; ++i)
+      starts.push_back({0, static_cast<double>(i)}), apart.push_back({i, 0.0});
   }
   /// √length × the mean of each window: normal, with variance 1.
   std::vector<double> draw(Stream& stream) const {
@@ -113,7 +114,8 @@ TEST(EvaluateTest, StandardErrorsKnowThatForecastsOverlap) {
     EXPECT_EQ(mean_of(values, windows.apart, 20).standard_error, mean_of(values).standard_error);
   }
   // Of ∫(1 - x)dx up to 1, weights 1 - x/2 leave 5/6.
-  EXPECT_NEAR(claimed / variance, 5.0 / 6, 5 * std::sqrt((square - claimed * claimed) / trials) / variance + 0.02);
+  EXPECT_NEAR(claimed / variance, 5.0 / 6,
+              5 * std::sqrt((square - claimed * claimed) / trials) / variance + 0.02);
   EXPECT_LT(naive / variance, 0.07);
   EXPECT_NEAR(effective_number(windows.starts, 20), 1 / variance, 1e-9);
   EXPECT_EQ(effective_number(windows.apart, 20), Windows::count);
@@ -135,10 +137,13 @@ TEST(EvaluateTest, OverlapIsNotTakenForRanksThatAreNotUniform) {
     naive += uniformity_of(bins, 10, windows.apart, 20) < 0.01;
     missed += uniformity_of(wide, 10, windows.starts, 20) >= 0.01;
   }
-  printf("rejected at 1 %%: %.3f, by independent starts %.3f; bands half as wide as they ought to be are missed in %.3f\n", rejected / trials,
-         naive / trials, missed / trials);
-  // Neighbours have the same rank here: the worst case, as ranks are taken at leads at random. The few independent windows leave 5/6 of the
-  // variance in doubt, and χ² scaled by the mean of its eigenvalues has longer tails than χ².
+  printf(
+      "rejected at 1 %%: %.3f, by independent starts %.3f; bands half as wide as they ought to be "
+      "are missed in %.3f\n",
+      rejected / trials, naive / trials, missed / trials);
+  // Neighbours have the same rank here: the worst case, as ranks are taken at leads at random. The
+  // few independent windows leave 5/6 of the variance in doubt, and χ² scaled by the mean of its
+  // eigenvalues has longer tails than χ².
   EXPECT_LT(rejected / trials, 0.1 + 5 * std::sqrt(0.1 / trials));
   EXPECT_GT(naive / trials, 0.7);
   EXPECT_LT(missed / trials, 0.01);
@@ -184,7 +189,9 @@ TEST_F(ModelTest, OneStartIsTheForecastFromThere) {
       const auto row = static_cast<Eigen::Index>(j + 1);
       const double y = test.trajectories[0].states(std::lround(e.leads[j] / 0.05), i);
       EXPECT_NEAR(e.scores[j](0, i),
-                  std::abs(y - by_hand.mean(row, i)) / (by_hand.sd(row, i) + kCalibrationFloor * model.size[i]), 1e-9);
+                  std::abs(y - by_hand.mean(row, i)) /
+                      (by_hand.sd(row, i) + kCalibrationFloor * model.size[i]),
+                  1e-9);
     }
 }
 
@@ -195,7 +202,8 @@ Dataset without(const Dataset& data, double from, double until) {
   to.times.clear();
   to.states.resize(0, 3);
   for (int i = 0; i < t.rows(); ++i) {
-    if (t.times[static_cast<std::size_t>(i)] > from && t.times[static_cast<std::size_t>(i)] < until) continue;
+    if (t.times[static_cast<std::size_t>(i)] > from && t.times[static_cast<std::size_t>(i)] < until)
+      continue;
     to.times.push_back(t.times[static_cast<std::size_t>(i)]);
     to.states.conservativeResize(to.states.rows() + 1, 3);
     to.states.bottomRows(1) = t.states.row(i);
@@ -232,7 +240,8 @@ TEST_F(ModelTest, UnevenRowsAreJudgedNearTheLeads) {
   std::vector<double> times = {0};
   while (times.back() < 58) times.push_back(times.back() - 0.05 * portable_log(stream.uniform()));
   const auto truth = solve_certified(system.field, 0, Eigen::Vector3d(0.5, -0.2, 1), times);
-  const Dataset uneven{system.variables, {{"", times, truth.solution.states}}, truth.certified_until};
+  const Dataset uneven{
+      system.variables, {{"", times, truth.solution.states}}, truth.certified_until};
   EvaluateOptions o = options;
   o.starts = 40;
   const Evaluation e = evaluate(model, uneven, o, ignore_progress);
@@ -245,7 +254,9 @@ TEST_F(ModelTest, UnevenRowsAreJudgedNearTheLeads) {
   for (std::size_t j = 0; j < e.leads.size(); ++j) {
     int nearest = 1;
     for (int i = 2; i < static_cast<int>(times.size()); ++i)
-      if (std::abs(times[static_cast<std::size_t>(i)] - e.leads[j]) < std::abs(times[static_cast<std::size_t>(nearest)] - e.leads[j])) nearest = i;
+      if (std::abs(times[static_cast<std::size_t>(i)] - e.leads[j]) <
+          std::abs(times[static_cast<std::size_t>(nearest)] - e.leads[j]))
+        nearest = i;
     rows.push_back(nearest);
     EXPECT_LE(std::abs(times[static_cast<std::size_t>(nearest)] - e.leads[j]), e.leads[0] / 2);
   }
@@ -257,7 +268,10 @@ TEST_F(ModelTest, UnevenRowsAreJudgedNearTheLeads) {
   for (std::size_t j = 0; j < rows.size(); ++j) {
     const auto row = static_cast<Eigen::Index>(j + 1);
     const double y = uneven.trajectories[0].states(rows[j], 1);
-    EXPECT_NEAR(e.scores[j](0, 1), std::abs(y - by_hand.mean(row, 1)) / (by_hand.sd(row, 1) + kCalibrationFloor * model.size[1]), 1e-9);
+    EXPECT_NEAR(e.scores[j](0, 1),
+                std::abs(y - by_hand.mean(row, 1)) /
+                    (by_hand.sd(row, 1) + kCalibrationFloor * model.size[1]),
+                1e-9);
   }
 }
 
@@ -286,9 +300,9 @@ TEST_F(ModelTest, CalibratedBandsHoldTheirLevelOnOtherStarts) {
   const Dataset fresh = run(system, Eigen::Vector3d(-0.7, 0.4, 0.2), 100, 0.05);
   const Evaluation raw = evaluate(model, fresh, options, ignore_progress);
   const Evaluation after = evaluate(calibrated, fresh, options, ignore_progress);
-  printf("coverage raw %.3f ± %.3f, calibrated %.3f ± %.3f; width %.3f, %.3f\n", raw.model.coverage.value,
-         raw.model.coverage.standard_error, after.model.coverage.value, after.model.coverage.standard_error,
-         raw.model.width.value, after.model.width.value);
+  printf("coverage raw %.3f ± %.3f, calibrated %.3f ± %.3f; width %.3f, %.3f\n",
+         raw.model.coverage.value, raw.model.coverage.standard_error, after.model.coverage.value,
+         after.model.coverage.standard_error, raw.model.width.value, after.model.width.value);
   // The table itself rests on 60 starts: its coverage has sd √(.95 × .05 / 61) about its level.
   const double se = std::hypot(after.model.coverage.standard_error, std::sqrt(0.95 * 0.05 / 61));
   EXPECT_NEAR(after.model.coverage.value, 0.95, 5 * se);
@@ -326,7 +340,8 @@ TEST_F(ModelTest, ScoresAreOfTheTrajectoriesThatAreLeft) {
   double gone = 0, partly = 0;
   int lost = 0;
   for (int k = 0; k < 20; ++k) {
-    const auto row = static_cast<int>(static_cast<std::size_t>(k) * static_cast<std::size_t>(e.candidates - 1) / 19);
+    const auto row = static_cast<int>(static_cast<std::size_t>(k) *
+                                      static_cast<std::size_t>(e.candidates - 1) / 19);
     ForecastOptions f = o.forecast;
     f.init = test.trajectories[0].states.row(row).transpose();
     f.seed += static_cast<std::uint64_t>(k);
@@ -346,7 +361,10 @@ TEST_F(ModelTest, ScoresAreOfTheTrajectoriesThatAreLeft) {
         left.conservativeResize(left.rows() + 1, 3);
         left.bottomRows(1) = sample.row(j).cwiseQuotient(scale.transpose());
       }
-      energy += energy_score(left, test.trajectories[0].states.row(row + 5 * j).transpose().cwiseQuotient(scale)) / 12;
+      energy +=
+          energy_score(
+              left, test.trajectories[0].states.row(row + 5 * j).transpose().cwiseQuotient(scale)) /
+          12;
     }
     EXPECT_NEAR(e.energies[static_cast<std::size_t>(k)], energy, 1e-6 * energy) << k;
     partly += made.discarded > 0;
@@ -377,7 +395,8 @@ TEST_F(ModelTest, ConstantsAreLeftOut) {
   FitOptions f;
   f.dropout = 0.02;
   f.derivative.method = DerivativeMethod::central4;
-  const Evaluation e = evaluate(fit(widened(train), f, ignore_progress).model, widened(test), options, ignore_progress);
+  const Evaluation e = evaluate(fit(widened(train), f, ignore_progress).model, widened(test),
+                                options, ignore_progress);
   EXPECT_TRUE(std::isnan(e.crps[3]) && std::isnan(e.crps_se[3]));
   EXPECT_NEAR(e.model.crps.value, e.crps.head(3).mean(), 1e-12);
   EXPECT_NEAR(e.climatology.width.value, 2 * 1.959963984540054, 1e-9);
@@ -395,7 +414,8 @@ TEST_F(ModelTest, ValidTimesByHand) {
   const double norm = t.states.rowwise().squaredNorm().mean();
   std::vector<double> times[4];
   for (int k = 0; k < 30; ++k) {
-    const auto row = static_cast<int>(static_cast<std::size_t>(k) * static_cast<std::size_t>(e.candidates - 1) / 29);
+    const auto row = static_cast<int>(static_cast<std::size_t>(k) *
+                                      static_cast<std::size_t>(e.candidates - 1) / 29);
     ForecastOptions f = o.forecast;
     f.init = t.states.row(row).transpose();
     f.seed += static_cast<std::uint64_t>(k);
@@ -405,25 +425,31 @@ TEST_F(ModelTest, ValidTimesByHand) {
     bool valid[4] = {true, true, true, true};
     double last[4] = {}, relative = 0;
     for (int j = 1; j <= 48; ++j) {
-      const Vector y = t.states.row(row + 5 * j).transpose(), mean = made.mean.row(j).transpose(), error = y - mean;
+      const Vector y = t.states.row(row + 5 * j).transpose(), mean = made.mean.row(j).transpose(),
+                   error = y - mean;
       const double sds = std::sqrt(error.cwiseQuotient(scale).squaredNorm() / 3);
       relative += error.cwiseAbs().cwiseQuotient(y.cwiseAbs() + mean.cwiseAbs()).mean();
-      const bool still[4] = {sds < 0.5, error.norm() < 0.4 * std::sqrt(norm), 100 * relative / j <= 30, sds < 0.3};
+      const bool still[4] = {sds < 0.5, error.norm() < 0.4 * std::sqrt(norm),
+                             100 * relative / j <= 30, sds < 0.3};
       for (int v = 0; v < 4; ++v)
-        if (valid[v] = valid[v] && still[v]; valid[v]) last[v] = e.leads[static_cast<std::size_t>(j - 1)];
+        if (valid[v] = valid[v] && still[v]; valid[v])
+          last[v] = e.leads[static_cast<std::size_t>(j - 1)];
     }
     for (int v = 0; v < 4; ++v) times[v].push_back(last[v]);
   }
   for (std::size_t v = 0; v < 4; ++v) {
     std::sort(times[v].begin(), times[v].end());
-    EXPECT_NEAR(e.valid[v].median, (times[v][14] + times[v][15]) / 2, 1e-9) << e.valid[v].convention;
+    EXPECT_NEAR(e.valid[v].median, (times[v][14] + times[v][15]) / 2, 1e-9)
+        << e.valid[v].convention;
     EXPECT_EQ(e.valid[v].censored, e.valid[v].median == e.leads.back());
     EXPECT_GE(e.valid[v].upper, e.valid[v].lower);
-    printf("%s: %.3g ± %.2g, %.3g to %.3g%s\n", e.valid[v].convention.c_str(), e.valid[v].median, e.valid[v].standard_error, e.valid[v].lower,
-           e.valid[v].upper, e.valid[v].censored ? ", censored" : "");
+    printf("%s: %.3g ± %.2g, %.3g to %.3g%s\n", e.valid[v].convention.c_str(), e.valid[v].median,
+           e.valid[v].standard_error, e.valid[v].lower, e.valid[v].upper,
+           e.valid[v].censored ? ", censored" : "");
   }
   EXPECT_LE(e.valid[3].median, e.valid[0].median);
-  EXPECT_TRUE(evaluate(model, test, options, ignore_progress).valid[0].censored) << "at t+3 all are valid";
+  EXPECT_TRUE(evaluate(model, test, options, ignore_progress).valid[0].censored)
+      << "at t+3 all are valid";
 }
 
 TEST_F(ModelTest, ShortTruthIsRefused) {
@@ -447,7 +473,8 @@ TEST(EvaluateTest, CoarseRowsAreNotTakenForNoise) {
 }
 
 TEST(EvaluateTest, RowsBeyondTheCertifiedTimeAreStartsOfTheirOwn) {
-  // As a split leaves them: a simulated run is certified from its start on, and the late rows begin after that.
+  // As a split leaves them: a simulated run is certified from its start on, and the late rows begin
+  // after that.
   Dataset late = run(find_system("Lorenz"), Eigen::Vector3d(-8, 7, 27), 60, 0.01);
   ASSERT_LT(*late.certified_until, 36);
   Dataset early = late;
@@ -461,10 +488,14 @@ TEST(EvaluateTest, RowsBeyondTheCertifiedTimeAreStartsOfTheirOwn) {
   Trajectory& t = late.trajectories[0];
   t.times.erase(t.times.begin(), t.times.begin() + 3600);
   t.states = Matrix(t.states.bottomRows(t.states.rows() - 3600));
-  const Evaluation e = evaluate(model, late, {.starts = 40, .horizon = 5, .leads = 10, .forecast = {.draws = 10}}, ignore_progress);
+  const Evaluation e =
+      evaluate(model, late, {.starts = 40, .horizon = 5, .leads = 10, .forecast = {.draws = 10}},
+               ignore_progress);
   EXPECT_EQ(e.starts, 40);
   EXPECT_LT(e.error.back(), 1e-3) << "the rows do not follow each other as a solution does";
-  EXPECT_THROW(evaluate(model, late, {.starts = 40, .horizon = 1.01 * *late.certified_until}, ignore_progress), Error);
+  EXPECT_THROW(evaluate(model, late, {.starts = 40, .horizon = 1.01 * *late.certified_until},
+                        ignore_progress),
+               Error);
 }
 
 }  // namespace

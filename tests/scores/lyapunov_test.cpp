@@ -19,7 +19,8 @@ TEST(LyapunovTest, OfALinearSystemAreTheRealPartsOfItsEigenvalues) {
   });
   const auto s = lyapunov_spectrum(field, Vector::Ones(3), {.until = 500, .transient = 0});
   ASSERT_EQ(s.status, SolveStatus::finished);
-  EXPECT_NEAR(s.exponents[0], -0.1, 0.003);  // the rotation's wobble within an interval averages out as 1/time
+  EXPECT_NEAR(s.exponents[0], -0.1,
+              0.003);  // the rotation's wobble within an interval averages out as 1/time
   EXPECT_NEAR(s.exponents[1], -0.1, 0.003);
   EXPECT_NEAR(s.exponents[2], -0.7, 0.003);
   EXPECT_NEAR(s.divergence, -0.9, 1e-8);
@@ -36,14 +37,15 @@ TEST(LyapunovTest, JacobiansByDifferencesAndByCoefficientsAgree) {
 }
 
 TEST(LyapunovTest, DimensionOfKaplanAndYorke) {
-  EXPECT_NEAR(kaplan_yorke(Eigen::Vector3d(0.906, 0, -14.572)), 2 + 0.906 / 14.572, 1e-12);  // Lorenz
+  EXPECT_NEAR(kaplan_yorke(Eigen::Vector3d(0.906, 0, -14.572)), 2 + 0.906 / 14.572,
+              1e-12);  // Lorenz
   EXPECT_EQ(kaplan_yorke(Eigen::Vector2d(-0.1, -2)), 0);
-  EXPECT_EQ(kaplan_yorke(Eigen::Vector2d(0.3, -0.3)), 2);  // keeps volume
+  EXPECT_EQ(kaplan_yorke(Eigen::Vector2d(0.3, -0.3)), 2);                           // keeps volume
   EXPECT_NEAR(kaplan_yorke(Eigen::Vector2d(0.42, -1.62)), 1 + 0.42 / 1.62, 1e-12);  // Henon
 }
 
-// λ of each draw N(1, 0.3²), its estimate off by N(0, 0.4²): 0.5 in all. Relative standard errors of sds from 4000: 1 / √8000, of the
-// difference of variances √2 0.25 / √4000 over 2 × 0.09.
+// λ of each draw N(1, 0.3²), its estimate off by N(0, 0.4²): 0.5 in all. Relative standard errors
+// of sds from 4000: 1 / √8000, of the difference of variances √2 0.25 / √4000 over 2 × 0.09.
 TEST(LyapunovTest, ScatterOfDrawsIsThePosteriorsAndTheFiniteTimes) {
   Stream stream(1, Purpose::evaluation, 0);
   std::vector<LyapunovSpectrum> spectra(4001);
@@ -93,7 +95,8 @@ TEST(LyapunovTest, TimeScaleOfAnOscillator) {
 
 TEST(LyapunovTest, AMapThatForgetsHasNoExponents) {
   const VectorField constant(1, [](double, const double*, double* next) { next[0] = 0.5; });
-  const LyapunovSpectrum s = lyapunov_spectrum(constant, Vector::Ones(1), {.until = 100, .transient = 10, .map = true}, ignore_progress);
+  const LyapunovSpectrum s = lyapunov_spectrum(
+      constant, Vector::Ones(1), {.until = 100, .transient = 10, .map = true}, ignore_progress);
   EXPECT_NE(s.status, SolveStatus::finished);
 }
 

@@ -1,6 +1,6 @@
-// Short, constant, periodic and noisy series through fit → save → load → forecast → score: whatever they are, what is written
-// can be read and no number that is none comes out. ODECAST_SERIES series (150) from ODECAST_FIRST (0) on; `./test series 10000`
-// runs many.
+// Short, constant, periodic and noisy series through fit → save → load → forecast → score: whatever
+// they are, what is written can be read and no number that is none comes out. ODECAST_SERIES series
+// (150) from ODECAST_FIRST (0) on; `./test series 10000` runs many.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,17 +22,20 @@ namespace odecast {
 namespace {
 
 constexpr int kHeldOut = 4;
-constexpr std::array kKinds = {"white noise", "random walk", "noisy sine",  "rounded sine", "constant and sine", "sawtooth",
-                               "growth",      "steps",       "huge",        "tiny",         "clean decay",       "copies"};
+constexpr std::array kKinds = {
+    "white noise", "random walk", "noisy sine", "rounded sine", "constant and sine", "sawtooth",
+    "growth",      "steps",       "huge",       "tiny",         "clean decay",       "copies"};
 
 /// One to three columns of 12 to 43 rows; the kind is `index` modulo the number of kinds.
 Dataset series(std::uint64_t index) {
   Stream random(20261117, Purpose::observation_noise, index);
-  const auto whole = [&](int least, int most) { return least + static_cast<int>(random.uniform() * (most - least + 1)); };
+  const auto whole = [&](int least, int most) {
+    return least + static_cast<int>(random.uniform() * (most - least + 1));
+  };
   const std::size_t kind = index % kKinds.size();
   const int rows = whole(8, 39) + kHeldOut, columns = whole(1, 3);
-  const double step = std::pow(10.0, whole(-2, 1)), noise = std::pow(10.0, -3 * random.uniform()), rate = 0.1 + random.uniform(),
-               phase = 6.28 * random.uniform();
+  const double step = std::pow(10.0, whole(-2, 1)), noise = std::pow(10.0, -3 * random.uniform()),
+               rate = 0.1 + random.uniform(), phase = 6.28 * random.uniform();
   Dataset data{{}, {{"", {}, Matrix(rows, columns)}}};
   for (int c = 0; c < columns; ++c) data.variables.push_back(fmt::format("x{}", c));
   Vector walk = Vector::Zero(columns);
@@ -47,10 +50,11 @@ Dataset series(std::uint64_t index) {
                                           : kind == 3 ? std::round(4 * sine) / 4
                                           : kind == 4 ? (c == 0 ? 5 : sine + noise * e)
                                           : kind == 5 ? std::fmod(rate * k + c, 3.0)
-                                          : kind == 6 ? 10 / (1 + std::exp(4 - rate * k / 2)) + noise * e
-                                          : kind == 7 ? (k * (c + 1) / 5) % 3
-                                          : kind == 8 ? 1e140 * (sine + noise * e)
-                                          : kind == 9 ? 1e-140 * (sine + noise * e)
+                                          : kind == 6
+                                              ? 10 / (1 + std::exp(4 - rate * k / 2)) + noise * e
+                                          : kind == 7  ? (k * (c + 1) / 5) % 3
+                                          : kind == 8  ? 1e140 * (sine + noise * e)
+                                          : kind == 9  ? 1e-140 * (sine + noise * e)
                                           : kind == 10 ? std::exp(-rate * k * (c + 1))
                                                        : std::sin(rate * k) + noise * walk[0];
     }
@@ -78,7 +82,8 @@ FitOptions method(std::uint64_t index) {
 
 bool finite(const Forecast& f) {
   bool good = true;
-  for (const Matrix* m : {&f.mean, &f.sd, &f.lower, &f.upper, &f.q_lower, &f.q_median, &f.q_upper}) good = good && m->allFinite();
+  for (const Matrix* m : {&f.mean, &f.sd, &f.lower, &f.upper, &f.q_lower, &f.q_median, &f.q_upper})
+    good = good && m->allFinite();
   return good;
 }
 
@@ -105,8 +110,11 @@ TEST(SeriesTest, WhateverIsWrittenCanBeReadAndUsed) {
   parallel_for(2, count, [&](std::size_t k) {
     const std::uint64_t index = first + k;
     Dataset data = series(index);
-    const Split parts = split_last(data, static_cast<double>(kHeldOut) / static_cast<double>(data.rows()));
-    const auto where = [&] { return fmt::format("series {} ({})", index, kKinds[index % kKinds.size()]); };
+    const Split parts =
+        split_last(data, static_cast<double>(kHeldOut) / static_cast<double>(data.rows()));
+    const auto where = [&] {
+      return fmt::format("series {} ({})", index, kKinds[index % kKinds.size()]);
+    };
     Fit fitted;
     const double begin = processor_seconds();
     try {
@@ -116,7 +124,8 @@ TEST(SeriesTest, WhateverIsWrittenCanBeReadAndUsed) {
     }
     {
       const std::lock_guard lock(mutex);
-      if (const double took = processor_seconds() - begin; took > slowest) slowest = took, slowest_index = index;
+      if (const double took = processor_seconds() - begin; took > slowest)
+        slowest = took, slowest_index = index;
     }
     if (!fitted.summary.usable) return count_one("no model: " + fitted.summary.status);
     Model model;
@@ -126,7 +135,8 @@ TEST(SeriesTest, WhateverIsWrittenCanBeReadAndUsed) {
       ADD_FAILURE() << where() << ": " << e.what();
       return count_one("UNREADABLE");
     }
-    ForecastOptions o{.times = parts.test.trajectories[0].times, .draws = 50, .solver = default_solver(model)};
+    ForecastOptions o{
+        .times = parts.test.trajectories[0].times, .draws = 50, .solver = default_solver(model)};
     Forecast f;
     try {
       f = forecast(model, o, ignore_progress);
@@ -144,7 +154,8 @@ TEST(SeriesTest, WhateverIsWrittenCanBeReadAndUsed) {
     count_one(fitted.summary.trusted ? "forecast, trusted" : "forecast, not trusted");
   });
   for (const auto& [what, times] : outcomes) fmt::print("{:>6}  {}\n", times, what);
-  fmt::print("slowest fit: {:.2f} s of processor, series {} ({})\n", slowest, slowest_index, kKinds[slowest_index % kKinds.size()]);
+  fmt::print("slowest fit: {:.2f} s of processor, series {} ({})\n", slowest, slowest_index,
+             kKinds[slowest_index % kKinds.size()]);
   EXPECT_LT(slowest, 10);  // the bound on work, and a machine that is slow
 }
 

@@ -1,11 +1,10 @@
 // The inner loops allocate nothing.
 
-#include "support/allocations.hpp"
-
 #include <gtest/gtest.h>
 
 #include "odecast/solver/lanes.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/allocations.hpp"
 
 namespace odecast {
 namespace {

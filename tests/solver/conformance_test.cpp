@@ -87,8 +87,7 @@ TEST(ConformanceTest, AgreesWithOdeintAtTightTolerance) {
     odeint::integrate_times(
         odeint::make_dense_output(1e-12, 1e-12, odeint::runge_kutta_dopri5<State>()),
         [&](const State& u, State& d, double t) { system.field(t, u.data(), d.data()); }, state,
-        grid.begin(), grid.end(), 0.01,
-        [&](const State& u, double) { theirs.push_back(u); });
+        grid.begin(), grid.end(), 0.01, [&](const State& u, double) { theirs.push_back(u); });
     for (std::size_t k = 0; k < times.size(); ++k)
       for (Eigen::Index i = 0; i < system.start.size(); ++i)
         EXPECT_NEAR(ours.states(static_cast<Eigen::Index>(k), i),
@@ -195,7 +194,10 @@ TEST(ConformanceTest, StepHookHoldsTheFieldDuringRetries) {
   std::uint64_t current = 0;
   std::vector<std::uint64_t> told;
   const VectorField f(
-      1, [&](double, const double* u, double* d) { d[0] = -50.0 * u[0] * static_cast<double>(1 + current % 2); },
+      1,
+      [&](double, const double* u, double* d) {
+        d[0] = -50.0 * u[0] * static_cast<double>(1 + current % 2);
+      },
       [&](std::uint64_t accepted) { told.push_back(current = accepted); });
   const Solution s = solve(f, 0, Vector::Ones(1), kTen, {});
   EXPECT_EQ(s.status, SolveStatus::finished);

@@ -49,8 +49,11 @@ struct LaneSolutions {
 };
 
 TEST(LanesTest, EveryMemberHasTheBitsOfALoneTrajectory) {
-  for (const auto& [n, degree, members, size] :
-       {std::tuple{1, 3, 5, 0.6}, {2, 2, 8, 0.6}, {3, 2, 61, 0.6}, {3, 3, 17, 0.15}, {5, 2, 9, 0.15}}) {
+  for (const auto& [n, degree, members, size] : {std::tuple{1, 3, 5, 0.6},
+                                                 {2, 2, 8, 0.6},
+                                                 {3, 2, 61, 0.6},
+                                                 {3, 3, 17, 0.15},
+                                                 {5, 2, 9, 0.15}}) {
     Ensemble e = random_ensemble(n, degree, members, size, 11);
     SolverOptions options;
     options.bound = 1e6;

@@ -36,12 +36,13 @@ Solution steps_of(const VectorField& field, double h, const std::vector<double>&
 TEST(OrderTest, Rk45StepsHaveOrderFive) {
   // y' = y cos t has y = exp(sin t), and a right-hand side that depends on t. The worst over
   // several ends, because the error changes sign along the way.
-  const VectorField field(1, [](double t, const double* y, double* d) { d[0] = y[0] * std::cos(t); });
+  const VectorField field(1,
+                          [](double t, const double* y, double* d) { d[0] = y[0] * std::cos(t); });
   const double order = slope({0.1, 0.05, 0.025, 0.0125}, [&](double h) {
     double worst = 0;
     for (double end = 1; end <= 10; ++end)
-      worst = std::max(worst, std::abs(steps_of(field, h, {end}).end_state[0] -
-                                       std::exp(std::sin(end))));
+      worst = std::max(worst,
+                       std::abs(steps_of(field, h, {end}).end_state[0] - std::exp(std::sin(end))));
     return worst;
   });
   EXPECT_NEAR(order, 5, 0.2);
@@ -52,7 +53,8 @@ TEST(OrderTest, DenseOutputHasOrderFour) {
   const double order = slope({0.4, 0.2, 0.1, 0.05}, [](double h) {
     double worst = 0;
     for (double x = 0.1; x < 1; x += 0.1)
-      worst = std::max(worst, std::abs(steps_of(kField, h, {x * h, h}).states(0, 0) - exact(x * h)));
+      worst =
+          std::max(worst, std::abs(steps_of(kField, h, {x * h, h}).states(0, 0) - exact(x * h)));
     return worst;
   });
   EXPECT_NEAR(order - 1, 4, 0.2);
@@ -107,7 +109,8 @@ TEST(OrderTest, LandingOnOutputsIsMoreAccurateThanInterpolating) {
     const Solution s = solve(kField, 0, Vector::Ones(1), times, o);
     double error = 0;
     for (std::size_t k = 0; k < times.size(); ++k)
-      error = std::max(error, std::abs(s.states(static_cast<Eigen::Index>(k), 0) - exact(times[k])));
+      error =
+          std::max(error, std::abs(s.states(static_cast<Eigen::Index>(k), 0) - exact(times[k])));
     return error;
   };
   const double interpolated = worst();

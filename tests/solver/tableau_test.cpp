@@ -34,9 +34,22 @@ std::vector<Tree> trees() {
   const Tree two = join({leaf}), chain3 = join({two}), bush3 = join({leaf, leaf});
   const Tree t41 = join({leaf, leaf, leaf}), t42 = join({leaf, two}), t43 = join({bush3}),
              t44 = join({chain3});
-  return {leaf, two, bush3, chain3, t41, t42, t43, t44,
-          join({leaf, leaf, leaf, leaf}), join({leaf, leaf, two}), join({two, two}),
-          join({leaf, bush3}), join({leaf, chain3}), join({t41}), join({t42}), join({t43}),
+  return {leaf,
+          two,
+          bush3,
+          chain3,
+          t41,
+          t42,
+          t43,
+          t44,
+          join({leaf, leaf, leaf, leaf}),
+          join({leaf, leaf, two}),
+          join({two, two}),
+          join({leaf, bush3}),
+          join({leaf, chain3}),
+          join({t41}),
+          join({t42}),
+          join({t43}),
           join({t44})};
 }
 
@@ -51,7 +64,10 @@ Weights phi(const Tableau& m, const Tree& tree) {
     for (int s = 0; s < kMaxStages; ++s) {
       double sum = 0;
       for (int j = 0; j < s; ++j)
-        sum += (s == m.stages ? m.b[j] : s < m.stages ? m.a[s][j] : 0) * inner[static_cast<std::size_t>(j)];
+        sum += (s == m.stages  ? m.b[j]
+                : s < m.stages ? m.a[s][j]
+                               : 0) *
+               inner[static_cast<std::size_t>(j)];
       result[static_cast<std::size_t>(s)] *= sum;
     }
   }

@@ -33,14 +33,16 @@ TEST(LyapunovStatisticsTest, EveryValueOfTheCatalogueWithinFourStandardErrors) {
     if (!system.lyapunov) continue;
     ++compared;
     EXPECT_NEAR(s.exponents[0], *system.lyapunov, 4 * s.standard_error[0] + kSolverError);
-    printf("%-18s %+.5f ± %.5f, catalogue %+.5f (%+.1f), sum - divergence %.0e\n", name.c_str(), s.exponents[0],
-           s.standard_error[0], *system.lyapunov, (s.exponents[0] - *system.lyapunov) / (s.standard_error[0] + kSolverError),
+    printf("%-18s %+.5f ± %.5f, catalogue %+.5f (%+.1f), sum - divergence %.0e\n", name.c_str(),
+           s.exponents[0], s.standard_error[0], *system.lyapunov,
+           (s.exponents[0] - *system.lyapunov) / (s.standard_error[0] + kSolverError),
            s.exponents.sum() - s.divergence);
   }
   EXPECT_EQ(compared, 29);
 }
 
-// The standard error of one orbit is the scatter over many. That of 50 orbits is itself known to 10 %: five times that.
+// The standard error of one orbit is the scatter over many. That of 50 orbits is itself known to 10
+// %: five times that.
 TEST(LyapunovStatisticsTest, StandardErrorIsTheScatterOverStarts) {
   constexpr int starts = 50;
   for (const char* name : {"SprottB", "SprottO", "Henon"}) {
@@ -55,7 +57,8 @@ TEST(LyapunovStatisticsTest, StandardErrorIsTheScatterOverStarts) {
     double mean = 0, square = 0, claimed = 0;
     for (int k = 0; k < starts; ++k) {
       u = solve(system.field, 0, u, std::vector{300.0}, solver).end_state;
-      const auto s = lyapunov_spectrum(system.field, u, {.until = 1000, .transient = 50, .map = system.map});
+      const auto s =
+          lyapunov_spectrum(system.field, u, {.until = 1000, .transient = 50, .map = system.map});
       ASSERT_EQ(s.status, SolveStatus::finished);
       values.push_back(s.exponents[0]);
       mean += s.exponents[0] / starts;
@@ -69,7 +72,8 @@ TEST(LyapunovStatisticsTest, StandardErrorIsTheScatterOverStarts) {
   }
 }
 
-// A limit cycle has no scatter but for the phase at both ends, whatever the batches' length is in cycles.
+// A limit cycle has no scatter but for the phase at both ends, whatever the batches' length is in
+// cycles.
 TEST(LyapunovStatisticsTest, OfALimitCycleIsZeroWithinItsError) {
   const System system = find_system("VanDerPol");
   for (const double until : {1000.0, 1333.0, 2000.0, 2665.0}) {
@@ -79,13 +83,15 @@ TEST(LyapunovStatisticsTest, OfALimitCycleIsZeroWithinItsError) {
   }
 }
 
-// Lorenz with 5 % noise: the largest exponent of what was learnt is within 2 % of the truth's. One orbit of 5000 time units
-// knows it to 0.25 %.
+// Lorenz with 5 % noise: the largest exponent of what was learnt is within 2 % of the truth's. One
+// orbit of 5000 time units knows it to 0.25 %.
 TEST(LyapunovStatisticsTest, OfALearntLorenz) {
   const System system = find_system("Lorenz");
   const std::vector<double> times = regular_times(0, 10, 0.01);
-  const Dataset clean{system.variables,
-                      {{"", times, solve_certified(system.field, 0, Eigen::Vector3d(-8, 7, 27), times).solution.states}}};
+  const Dataset clean{
+      system.variables,
+      {{"", times,
+        solve_certified(system.field, 0, Eigen::Vector3d(-8, 7, 27), times).solution.states}}};
   const Vector noise = noise_level(clean, 0.05, NoiseOf::rms);
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     Dataset data = clean;
@@ -98,10 +104,12 @@ TEST(LyapunovStatisticsTest, OfALearntLorenz) {
     follow.until = 5000 / unit;
     follow.transient = 100 / unit;
     follow.interval = 0.5 / unit;
-    const auto s = lyapunov_spectrum(make_posterior(model)->mean_field(), model.scaling.to_model(model.last_state), follow);
+    const auto s = lyapunov_spectrum(make_posterior(model)->mean_field(),
+                                     model.scaling.to_model(model.last_state), follow);
     ASSERT_EQ(s.status, SolveStatus::finished);
     EXPECT_NEAR(s.exponents[0] / unit, 0.906, 0.02 * 0.906) << "seed " << seed;
-    printf("seed %d: %.4f ± %.4f\n", static_cast<int>(seed), s.exponents[0] / unit, s.standard_error[0] / unit);
+    printf("seed %d: %.4f ± %.4f\n", static_cast<int>(seed), s.exponents[0] / unit,
+           s.standard_error[0] / unit);
   }
 }
 

@@ -1,6 +1,7 @@
-// What the machinery of forecasts and their judgement promises exactly: if the truth is one more draw of what the forecast
-// is made of, its rank among the draws is uniform and bands by order statistics hold it as often as they say
-// (Talts et al. 2018, simulation-based calibration). Every trial draws the ensemble and the truth anew.
+// What the machinery of forecasts and their judgement promises exactly: if the truth is one more
+// draw of what the forecast is made of, its rank among the draws is uniform and bands by order
+// statistics hold it as often as they say (Talts et al. 2018, simulation-based calibration). Every
+// trial draws the ensemble and the truth anew.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,8 @@ Model fitted(PosteriorKind posterior) {
   const System system = find_system("SprottB");
   std::vector<double> times = regular_times(0, 5, 0.05);
   times.insert(times.begin(), 0.0);
-  Dataset data{system.variables, {{"", times, solve_certified(system.field, 0, kStart, times).solution.states}}};
+  Dataset data{system.variables,
+               {{"", times, solve_certified(system.field, 0, kStart, times).solution.states}}};
   add_noise(data, noise_level(data, 0.1, NoiseOf::sd), 1);
   FitOptions o;
   o.posterior = posterior;
@@ -39,7 +41,8 @@ Model fitted(PosteriorKind posterior) {
   return model;
 }
 
-/// As many draws as trials of the state at time `until`: rows. The other options say where they start.
+/// As many draws as trials of the state at time `until`: rows. The other options say where they
+/// start.
 Matrix draws_of(const Model& model, ForecastOptions o, double until) {
   Matrix all(kTrials, 3);
   o.times = {until};
@@ -49,7 +52,8 @@ Matrix draws_of(const Model& model, ForecastOptions o, double until) {
     o.seed = kTruthSeed + static_cast<std::uint64_t>(first);
     const Forecast f = forecast(model, o, ignore_progress);
     EXPECT_EQ(f.samples.size(), 1000u);
-    for (int k = 0; k < 1000; ++k) all.row(first + k) = f.samples[static_cast<std::size_t>(k)].row(1);
+    for (int k = 0; k < 1000; ++k)
+      all.row(first + k) = f.samples[static_cast<std::size_t>(k)].row(1);
   }
   return all;
 }
@@ -83,7 +87,8 @@ void expect_uniform(const Evaluation& e) {
   }
   EXPECT_LT(chi, 43.82) << ::testing::PrintToString(e.ranks);
   EXPECT_GT(e.uniformity, 0.001) << "of all 40 ranks";
-  // Of 39 draws the least and the greatest hold the truth with probability 38/40; standard error 0.0007.
+  // Of 39 draws the least and the greatest hold the truth with probability 38/40; standard error
+  // 0.0007.
   const double covered = 1 - static_cast<double>(e.ranks.front() + e.ranks.back()) / kTrials;
   EXPECT_NEAR(covered, 0.95, 0.003);
   printf("chi-square %.1f, p %.3f, cover %.4f\n", chi, e.uniformity, covered);
@@ -107,8 +112,9 @@ TEST(SelfConsistencyTest, RanksOfTheDropoutPosterior) {
   expect_uniform(evaluate_trials(model, draws_of(model, {.init = kStart}, 1), {}));
 }
 
-// Continued from where the data end, coefficients and last state drawn together. At level 1 - 2/(M - 1) the quantiles of M draws
-// are their second and last but one (type 7), and hold one more draw with probability 1 - 4/(M + 1): 0.95 for M = 79.
+// Continued from where the data end, coefficients and last state drawn together. At level 1 - 2/(M
+// - 1) the quantiles of M draws are their second and last but one (type 7), and hold one more draw
+// with probability 1 - 4/(M + 1): 0.95 for M = 79.
 TEST(SelfConsistencyTest, QuantileBandOfAForecast) {
   const Model model = fitted(PosteriorKind::trajectory);
   const auto posterior = make_posterior(model);
@@ -124,7 +130,8 @@ TEST(SelfConsistencyTest, QuantileBandOfAForecast) {
     o.seed = static_cast<std::uint64_t>(k);
     const Forecast f = forecast(*posterior, model, o, ignore_progress);
     for (int i = 0; i < 3; ++i)
-      covered[i] += (f.q_lower(1, i) <= truth(k, i) && truth(k, i) <= f.q_upper(1, i)) / double{kTrials};
+      covered[i] +=
+          (f.q_lower(1, i) <= truth(k, i) && truth(k, i) <= f.q_upper(1, i)) / double{kTrials};
   }
   for (int i = 0; i < 3; ++i) EXPECT_NEAR(covered[i], 0.95, 0.003) << "standard error 0.0007";
   printf("cover %.4f %.4f %.4f\n", covered[0], covered[1], covered[2]);

@@ -67,15 +67,17 @@ TEST(StudyTest, ReleasedRowsPairATargetWithTheStateBefore) {
   const Matrix u = solve(s.system.field, 0, Vector::Ones(3), times, {}).states;
   EXPECT_EQ(rows.states.row(0), u.row(499));
   for (int i = 1; i < 50; ++i) EXPECT_EQ(rows.states.row(i), u.row(i - 1));
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(rows.derivatives.row(i), ((u.row(i + 1) - u.row(i)) / 0.2).eval());
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(rows.derivatives.row(i), ((u.row(i + 1) - u.row(i)) / 0.2).eval());
   EXPECT_TRUE((rows.sigma.array() == 0.2).all());
 }
 
 TEST(StudyTest, TheAttractorIsSprottBs) {
   const Setting s = make_setting();
-  // The averages of d(x²)/dt = 2xyz, d(y²)/dt = 2xy - 2y², dz/dt = 1 - xy vanish along a bounded orbit: the mean
-  // of y² is that of xy, 1. By the mirror symmetry (x, y, z) -> (-x, -y, z) the means of x and y are 0; 100,000
-  // time units are about 20,000 Lyapunov times, so 0.02 is more than two standard errors of 1/√20000.
+  // The averages of d(x²)/dt = 2xyz, d(y²)/dt = 2xy - 2y², dz/dt = 1 - xy vanish along a bounded
+  // orbit: the mean of y² is that of xy, 1. By the mirror symmetry (x, y, z) -> (-x, -y, z) the
+  // means of x and y are 0; 100,000 time units are about 20,000 Lyapunov times, so 0.02 is more
+  // than two standard errors of 1/√20000.
   EXPECT_NEAR(s.attractor_sd[1], 1, 0.01);
   EXPECT_NEAR(s.attractor_mean[0], 0, 0.02);
   EXPECT_NEAR(s.attractor_mean[1], 0, 0.02);
@@ -88,7 +90,8 @@ TEST(StudyTest, TheAttractorIsSprottBs) {
 
 TEST(StudyTest, TheSummaryInTheDocsIsWhatTheStudyFound) {
   const std::filesystem::path docs = std::filesystem::path(ODECAST_SOURCE) / "docs";
-  EXPECT_EQ(read_file(docs / "reproduction.md"), claims_markdown(read_file(docs / "reproduction.json")));
+  EXPECT_EQ(read_file(docs / "reproduction.md"),
+            claims_markdown(read_file(docs / "reproduction.json")));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "odecast/study/tune.hpp"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cmath>
@@ -24,7 +23,9 @@ class TuneTest : public ::testing::Test {
     std::vector<double> times = regular_times(0, 30, 0.05);
     times.insert(times.begin(), 0.0);
     const System system = find_system("SprottB");
-    data = {system.variables, {{"", times, solve_certified(system.field, 0, Vector::Ones(3), times).solution.states}}};
+    data = {
+        system.variables,
+        {{"", times, solve_certified(system.field, 0, Vector::Ones(3), times).solution.states}}};
     add_noise(data, noise_level(data, 0.02, NoiseOf::sd), 1);
     std::filesystem::remove_all(folder);
   }
@@ -56,7 +57,8 @@ TEST_F(TuneTest, BlocksHoldEveryRowOutOnceAndNothingCrossesACut) {
     for (const Dataset* part : {&s.train, &s.test})
       for (const Trajectory& t : part->trajectories)
         for (std::size_t i = 1; i < t.times.size(); ++i)
-          EXPECT_NEAR(t.times[i] - t.times[i - 1], 0.05, 1e-9) << t.id << ": a neighbour of a row is its neighbour in the data";
+          EXPECT_NEAR(t.times[i] - t.times[i - 1], 0.05, 1e-9)
+              << t.id << ": a neighbour of a row is its neighbour in the data";
   }
   EXPECT_EQ(held_out, two.rows());
 }
@@ -81,7 +83,8 @@ TEST_F(TuneTest, RanksByHeldOutForecastsAndGoesOnWhereItStopped) {
   TuneOptions threads = quick;
   threads.threads = 2;
   const Tuning again = tune(data, more, folder, threads, ignore_progress);
-  for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(again.rows[k].energy.value, second.rows[k].energy.value);
+  for (std::size_t k = 0; k < 3; ++k)
+    EXPECT_EQ(again.rows[k].energy.value, second.rows[k].energy.value);
   // Other data are noticed.
   Dataset other = data;
   other.trajectories[0].states(5, 0) += 1e-9;
@@ -111,7 +114,8 @@ TEST_F(TuneTest, ClimatologyIsJudgedFromAllStarts) {
   double sum = 0, starts = 0, last = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "units")) {
     if (entry.path().extension() != ".json") continue;
-    const Values v = parse_values(read_file(entry.path()), read_file(folder / "units" / "settings"), "");
+    const Values v =
+        parse_values(read_file(entry.path()), read_file(folder / "units" / "settings"), "");
     sum += v.numbers.at("starts") * v.numbers.at("climatology");
     starts += v.numbers.at("starts");
     if (entry.path().filename().string().starts_with("block3")) last = v.numbers.at("climatology");
@@ -137,17 +141,26 @@ TEST_F(TuneTest, BlocksMustBeLongerThanTheHorizon) {
   EXPECT_THROW(tune(data, {dropout(0.1)}, folder, far, ignore_progress), Error);
 }
 
-// Calibrated on starts of the same attractor a band holds its level: the mean over leads and variables has the
-// standard error of the judging starts, and that of the 95 % point of the calibrating ones about as much.
+// Calibrated on starts of the same attractor a band holds its level: the mean over leads and
+// variables has the standard error of the judging starts, and that of the 95 % point of the
+// calibrating ones about as much.
 TEST_F(TuneTest, CalibratedBandsOfAComparisonHoldTheirLevel) {
-  CompareOptions o{.systems = {"SprottS"}, .noises = {0.05}, .rows = 600, .starts = 150, .held_out = 300, .horizon = 3, .leads = 6, .draws = 40};
+  CompareOptions o{.systems = {"SprottS"},
+                   .noises = {0.05},
+                   .rows = 600,
+                   .starts = 150,
+                   .held_out = 300,
+                   .horizon = 3,
+                   .leads = 6,
+                   .draws = 40};
   const Comparison c = compare(folder, o, ignore_progress);
   int calibrated = 0;
   for (const CompareCell& cell : c.cells) {
     ASSERT_TRUE(cell.fitted) << cell.method;
     if (!cell.calibrated) continue;
     ++calibrated;
-    EXPECT_NEAR(cell.coverage.value, 0.95, 5 * std::hypot(cell.coverage.standard_error, 0.0126)) << cell.method;
+    EXPECT_NEAR(cell.coverage.value, 0.95, 5 * std::hypot(cell.coverage.standard_error, 0.0126))
+        << cell.method;
   }
   EXPECT_GE(calibrated, 3);
   const std::string csv = comparison_csv(c);

@@ -28,7 +28,8 @@ class WorkTest : public testing::Test {
   std::map<std::string, std::string> all() const {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::recursive_directory_iterator(base))
-      files[entry.path().string()] = entry.is_symlink()           ? "-> " + fs::read_symlink(entry.path()).string()
+      files[entry.path().string()] = entry.is_symlink()
+                                         ? "-> " + fs::read_symlink(entry.path()).string()
                                      : entry.is_regular_file() ? read_file(entry.path())
                                                                : "";
     return files;
@@ -117,7 +118,9 @@ TEST_F(WorkTest, OneProcessAtATime) {
   try {
     claims();
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("process " + std::to_string(::getpid()) + " on "), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("process " + std::to_string(::getpid()) + " on "),
+              std::string::npos)
+        << e.what();
   }
 }
 
@@ -125,8 +128,14 @@ TEST_F(WorkTest, OnlyLeftoversOfTheDeadAreRemoved) {
   claims();
   const std::string dead = std::to_string(dead_process()), alive = std::to_string(::getppid());
   const fs::path units = folder / "units";
-  const std::vector<std::string> foreign = {"notes.txt",        "data.csv",   ".a.json.swp", "a.json.tmp", "." + dead + "-0.tmp",
-                                            ".x.txt." + dead + "-0.tmp", ".a.json." + alive + "-0.tmp", ".a.json." + dead + "-.tmp"};
+  const std::vector<std::string> foreign = {"notes.txt",
+                                            "data.csv",
+                                            ".a.json.swp",
+                                            "a.json.tmp",
+                                            "." + dead + "-0.tmp",
+                                            ".x.txt." + dead + "-0.tmp",
+                                            ".a.json." + alive + "-0.tmp",
+                                            ".a.json." + dead + "-.tmp"};
   for (const auto& name : foreign) write_file(units / name, "precious");
   write_file(base / "kept.txt", "precious");
   fs::create_symlink(base / "kept.txt", units / (".b.json." + dead + "-0.tmp"));
@@ -153,7 +162,8 @@ TEST_F(WorkTest, InterruptedWorkGoesOnWithTheSameResults) {
   EXPECT_EQ(more.results.at("unit2").numbers.at("x"), 2.0 / 3);
 }
 
-// An observer that throws on the calling thread ends the others too, and its exception is the one that arrives.
+// An observer that throws on the calling thread ends the others too, and its exception is the one
+// that arrives.
 TEST_F(WorkTest, AnInterruptionArrivesAsItIs) {
   for (int round = 0; round < 50; ++round) {
     std::vector<Unit> units;

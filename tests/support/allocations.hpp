@@ -1,8 +1,8 @@
 #pragma once
 
 // Counts every malloc of the program that includes this, operator new and Eigen's included. To be
-// included by one source file of a program. Sanitizers have a malloc of their own: nothing is counted
-// under them.
+// included by one source file of a program. Sanitizers have a malloc of their own: nothing is
+// counted under them.
 
 #include <atomic>
 #include <cstddef>

@@ -15,7 +15,8 @@ inline std::string xml_fault(std::string_view text) {
   // The characters of XML 1.0, section 2.2.
   for (std::string_view left = text; !left.empty();) {
     const auto [length, c] = first_character(left);
-    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0xfffe || c == 0xffff) return "a forbidden character";
+    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0xfffe || c == 0xffff)
+      return "a forbidden character";
     left.remove_prefix(length);
   }
   for (std::size_t i = 0; i < text.size();) {

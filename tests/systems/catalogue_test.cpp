@@ -41,7 +41,8 @@ double divergence(const System& system, const Vector& u) {
 
 Vector runge_kutta_step(const System& system, const Vector& u, double h, double t = 0) {
   const Vector k1 = derivative(system, u, t), k2 = derivative(system, u + h / 2 * k1, t + h / 2),
-               k3 = derivative(system, u + h / 2 * k2, t + h / 2), k4 = derivative(system, u + h * k3, t + h);
+               k3 = derivative(system, u + h / 2 * k2, t + h / 2),
+               k4 = derivative(system, u + h * k3, t + h);
   return u + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4);
 }
 
@@ -74,7 +75,8 @@ TEST(CatalogueTest, EveryEntryIsComplete) {
     EXPECT_GT(s.step, 0);
     EXPECT_EQ(s.lyapunov.has_value(), !s.lyapunov_source.empty());
     for (std::size_t i = 0; i < s.equations.size() && name != "Lorenz96"; ++i)
-      EXPECT_TRUE(s.equations[i].starts_with(s.map ? "next " + s.variables[i] + " = " : "d" + s.variables[i] + "/dt = "))
+      EXPECT_TRUE(s.equations[i].starts_with(s.map ? "next " + s.variables[i] + " = "
+                                                   : "d" + s.variables[i] + "/dt = "))
           << s.equations[i];
     EXPECT_EQ(s.inputs.size(), s.input_equations.size());
     EXPECT_EQ(s.inputs.empty(), !s.drive);
@@ -90,10 +92,10 @@ TEST(CatalogueTest, EveryEntryIsComplete) {
 
 TEST(CatalogueTest, DivergenceOfSystemsWithAConstantOne) {
   const std::map<std::string, double> constant = {
-      {"SprottB", -1},   {"SprottC", -1},           {"SprottE", -1},   {"SprottF", -0.5},
-      {"SprottG", -0.6}, {"SprottH", -0.5},         {"SprottI", -1},   {"SprottJ", -2},
-      {"SprottL", -1},   {"SprottM", -1},           {"SprottN", -2},   {"SprottQ", -0.5},
-      {"SprottR", -1},   {"SprottS", -1},           {"Thomas", -0.54}, {"Lorenz96", -40},
+      {"SprottB", -1},   {"SprottC", -1},           {"SprottE", -1},        {"SprottF", -0.5},
+      {"SprottG", -0.6}, {"SprottH", -0.5},         {"SprottI", -1},        {"SprottJ", -2},
+      {"SprottL", -1},   {"SprottM", -1},           {"SprottN", -2},        {"SprottQ", -0.5},
+      {"SprottR", -1},   {"SprottS", -1},           {"Thomas", -0.54},      {"Lorenz96", -40},
       {"Pendulum", 0},   {"HarmonicOscillator", 0}, {"Lorenz", -41.0 / 3.0}};
   std::mt19937 generator(1);
   for (const auto& [name, expected] : constant) {
@@ -195,11 +197,13 @@ TEST(CatalogueTest, OrbitsStayBoundedAndStepsResolveThem) {
     for (long k = 0; static_cast<double>(k) * h < 1000; ++k) {
       const double t = static_cast<double>(k) * h;
       orbit.push_back(s.map ? derivative(s, orbit.back())
-                            : runge_kutta_step(s, runge_kutta_step(s, orbit.back(), h / 2, t), h / 2, t + h / 2));
+                            : runge_kutta_step(s, runge_kutta_step(s, orbit.back(), h / 2, t),
+                                               h / 2, t + h / 2));
       ASSERT_LT(orbit.back().cwiseAbs().maxCoeff(), 1e3) << "at " << t;
     }
     if (s.map) {
-      EXPECT_GT((orbit[1000] - orbit[999]).norm() + (orbit[999] - orbit[998]).norm(), 1e-3) << "at rest";
+      EXPECT_GT((orbit[1000] - orbit[999]).norm() + (orbit[999] - orbit[998]).norm(), 1e-3)
+          << "at rest";
       continue;
     }
     Vector error = Vector::Zero(s.start.size()), size = error;

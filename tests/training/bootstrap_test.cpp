@@ -45,7 +45,8 @@ TEST(BootstrapTest, AReplicateIsLeastSquaresOnTheRowsDrawn) {
     Eigen::MatrixXd rows(0, 4);
     for (std::size_t c = 0; c < drawn.size(); ++c)
       for (int m = 0; m < drawn[c]; ++m) {
-        const auto at = static_cast<Eigen::Index>(7 * c), count = std::min<Eigen::Index>(7, 100 - at);
+        const auto at = static_cast<Eigen::Index>(7 * c),
+                   count = std::min<Eigen::Index>(7, 100 - at);
         rows.conservativeResize(rows.rows() + count, 4);
         rows.bottomRows(count) = e.rows.middleRows(at, count);
       }
@@ -65,8 +66,9 @@ TEST(BootstrapTest, ExactRowsGiveTheSameEveryTime) {
 }
 
 TEST(BootstrapTest, SpreadIsTheStandardErrorForIndependentRows) {
-  // The mean of 2000 draws of sd 2 has sd 0.0447. Over 1000 replicates its estimate errs by 1/√2000 = 2.2 %, and by the draws
-  // themselves by 1/√(2 · 500 blocks) = 3.2 %; five times their root sum of squares.
+  // The mean of 2000 draws of sd 2 has sd 0.0447. Over 1000 replicates its estimate errs by 1/√2000
+  // = 2.2 %, and by the draws themselves by 1/√(2 · 500 blocks) = 3.2 %; five times their root sum
+  // of squares.
   Eigen::MatrixXd rows(2000, 2);
   Stream stream(4, Purpose::observation_noise, 0);
   for (auto& y : rows.col(1)) y = 5 + 2 * stream.normal();

@@ -46,7 +46,8 @@ Example example(int rows, double noise, std::uint64_t seed) {
 }
 
 /// ln N(y; 0, s² I + A diag(t) Aᵀ), by the rows themselves.
-double marginal(const Example& e, const std::vector<int>& terms, const std::vector<double>& tau, double variance) {
+double marginal(const Example& e, const std::vector<int>& terms, const std::vector<double>& tau,
+                double variance) {
   const auto M = e.y.size();
   Eigen::MatrixXd C = variance * Eigen::MatrixXd::Identity(M, M);
   for (const int q : terms) {
@@ -56,12 +57,14 @@ double marginal(const Example& e, const std::vector<int>& terms, const std::vect
   }
   const Eigen::LLT<Eigen::MatrixXd> L(C);
   const double log_determinant = 2 * Eigen::MatrixXd(L.matrixL()).diagonal().array().log().sum();
-  return -0.5 * (static_cast<double>(M) * std::log(2 * std::numbers::pi) + log_determinant + e.y.dot(L.solve(e.y)));
+  return -0.5 * (static_cast<double>(M) * std::log(2 * std::numbers::pi) + log_determinant +
+                 e.y.dot(L.solve(e.y)));
 }
 
 TEST(EvidenceTest, IsTheMarginalLikelihoodOfTheRows) {
   const Example e = example(40, 0.5, 1);
-  for (const std::vector<int>& terms : {std::vector<int>{0, 1, 2, 3, 4, 5}, std::vector<int>{1, 3}, std::vector<int>{5}}) {
+  for (const std::vector<int>& terms :
+       {std::vector<int>{0, 1, 2, 3, 4, 5}, std::vector<int>{1, 3}, std::vector<int>{5}}) {
     const EvidenceFit fit = evidence_fit(e.problem, terms);
     EXPECT_NEAR(fit.log_evidence, marginal(e, terms, fit.prior, fit.variance), 1e-9 * 40);
     EXPECT_DOUBLE_EQ(fit.log_prior, -static_cast<double>(terms.size()));
@@ -100,12 +103,14 @@ TEST(EvidenceTest, PosteriorIsThatOfTheNormalEquations) {
 }
 
 TEST(EvidenceTest, SearchFindsTheTermsFromAnyStart) {
-  // P(a superfluous term is worth it): z² beyond 2 + ln(t/Σ) > 2 + ln(500) = 8.2, 0.4 % each of three; 20 draws.
+  // P(a superfluous term is worth it): z² beyond 2 + ln(t/Σ) > 2 + ln(500) = 8.2, 0.4 % each of
+  // three; 20 draws.
   int right = 0;
   const std::vector<int> all = {0, 1, 2, 3, 4, 5};
   for (std::uint64_t draw = 1; draw <= 20; ++draw) {
     const Example e = example(500, 0.5, draw);
-    const EvidenceFit down = evidence_search(e.problem, all, all), up = evidence_search(e.problem, {}, all);
+    const EvidenceFit down = evidence_search(e.problem, all, all),
+                      up = evidence_search(e.problem, {}, all);
     EXPECT_EQ(down.posterior.terms, up.posterior.terms);
     EXPECT_GE(down.score(), evidence_fit(e.problem, all).score());
     right += down.posterior.terms == std::vector<int>{0, 1, 3};
@@ -121,7 +126,8 @@ TEST(EvidenceTest, UnitsDoNotMatter) {
   const EvidenceFit after = evidence_search(e.problem, {0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4, 5});
   EXPECT_EQ(after.posterior.terms, before.posterior.terms);
   EXPECT_NEAR(after.log_evidence, before.log_evidence, 1e-9 * std::abs(before.log_evidence));
-  EXPECT_NEAR(1e6 * after.posterior.x[1], before.posterior.x[1], 1e-9 * std::abs(before.posterior.x[1]));
+  EXPECT_NEAR(1e6 * after.posterior.x[1], before.posterior.x[1],
+              1e-9 * std::abs(before.posterior.x[1]));
 }
 
 TEST(EvidenceTest, AnEquationComesFromTheFactorOfItsRows) {
@@ -147,15 +153,17 @@ TEST(EvidenceTest, AnEquationComesFromTheFactorOfItsRows) {
 /// x' = -x/20 + y, y' = -x - y/20.
 constexpr double kDecay = 0.05;
 Dataset spiral(double noise, std::uint64_t draw) {
-  Dataset d = series(evenly(1000, 0.04), [](double t) { return std::exp(-kDecay * t) * std::sin(t); },
-                     [](double t) { return std::exp(-kDecay * t) * std::cos(t); });
+  Dataset d = series(
+      evenly(1000, 0.04), [](double t) { return std::exp(-kDecay * t) * std::sin(t); },
+      [](double t) { return std::exp(-kDecay * t) * std::cos(t); });
   if (noise > 0) add_noise(d, Vector::Constant(2, noise), draw);
   return d;
 }
 
 TEST(WeakPosteriorTest, ErrorsInVariablesDoNotBiasIt) {
-  // Noise of a fifth of the signal at its start. z of the four coefficients over 60 draws: the mean is 0 ± 5/√60 = 0.65, the
-  // mean square 1 ± 5 √(2/240) = 1 ± 0.46. Around the observations instead of the path y's pull on x' is 5 sd too small.
+  // Noise of a fifth of the signal at its start. z of the four coefficients over 60 draws: the mean
+  // is 0 ± 5/√60 = 0.65, the mean square 1 ± 5 √(2/240) = 1 ± 0.46. Around the observations instead
+  // of the path y's pull on x' is 5 sd too small.
   const double noise = 0.2;
   const MonomialBasis basis(2, 1);
   const int draws = 60;
@@ -165,12 +173,14 @@ TEST(WeakPosteriorTest, ErrorsInVariablesDoNotBiasIt) {
   for (std::uint64_t draw = 1; draw <= draws; ++draw) {
     const Dataset d = spiral(noise, draw);
     const WeakRows rows = weak_rows(segments(d, 0), basis, Vector::Constant(2, noise));
-    const WeakPosterior p = weak_posterior(rows, basis, {.degree = 1, .select = false}, "test", ignore_progress);
+    const WeakPosterior p =
+        weak_posterior(rows, basis, {.degree = 1, .select = false}, "test", ignore_progress);
     EXPECT_TRUE(p.settled);
     for (std::size_t q = 0; q < 6; ++q) {
       const auto at = static_cast<Eigen::Index>(q);
       const int o = p.fit.posterior.terms[q] / 3, m = p.fit.posterior.terms[q] % 3;
-      const double z = (p.fit.posterior.x[at] - truth(o, m)) / std::sqrt(p.fit.posterior.covariance(at, at));
+      const double z =
+          (p.fit.posterior.x[at] - truth(o, m)) / std::sqrt(p.fit.posterior.covariance(at, at));
       mean(o, m) += z / draws;
       if (m > 0) square += z * z / (4 * draws);
     }
@@ -180,10 +190,12 @@ TEST(WeakPosteriorTest, ErrorsInVariablesDoNotBiasIt) {
 }
 
 TEST(WeakPosteriorTest, BlocksTellWhatAllRowsTell) {
-  // A circle, long enough for several blocks. What is lost at the cuts, a sixtieth of the test functions at most, moves a coefficient by √(1/60) of its
-  // sd; five of these are 0.65.
+  // A circle, long enough for several blocks. What is lost at the cuts, a sixtieth of the test
+  // functions at most, moves a coefficient by √(1/60) of its sd; five of these are 0.65.
   const int count = 100'000;
-  Dataset d = series(evenly(count, 0.2), [](double t) { return std::sin(t); }, [](double t) { return std::cos(t); });
+  Dataset d = series(
+      evenly(count, 0.2), [](double t) { return std::sin(t); },
+      [](double t) { return std::cos(t); });
   const Vector noise = Vector::Constant(2, 0.05);
   add_noise(d, noise, 1);
   const MonomialBasis basis(2, 1);
@@ -205,7 +217,8 @@ TEST(WeakPosteriorTest, BlocksTellWhatAllRowsTell) {
   EXPECT_TRUE(cut.settled);
   ASSERT_EQ(cut.fit.posterior.terms, whole.fit.posterior.terms);
   for (Eigen::Index q = 0; q < cut.fit.posterior.x.size(); ++q)
-    EXPECT_NEAR(cut.fit.posterior.x[q], whole.fit.posterior.x[q], 0.65 * std::sqrt(whole.fit.posterior.covariance(q, q)));
+    EXPECT_NEAR(cut.fit.posterior.x[q], whole.fit.posterior.x[q],
+                0.65 * std::sqrt(whole.fit.posterior.covariance(q, q)));
 }
 
 TEST(WeakPosteriorTest, FewRowsAreOneBlockWithTheSameBits) {
@@ -215,17 +228,21 @@ TEST(WeakPosteriorTest, FewRowsAreOneBlockWithTheSameBits) {
   WeakBlocks blocks(segments(d, 0), basis, noise);
   ASSERT_EQ(blocks.size(), 1u);
   const WeakPosterior one = weak_posterior(blocks, basis, {}, "test", ignore_progress),
-                      all = weak_posterior(weak_rows(segments(d, 0), basis, noise), basis, {}, "test", ignore_progress);
+                      all = weak_posterior(weak_rows(segments(d, 0), basis, noise), basis, {},
+                                           "test", ignore_progress);
   EXPECT_EQ(one.coefficients, all.coefficients);
 }
 
 TEST(WeakPosteriorTest, SquaresAreNotBiasedByTheNoiseLeftInThePath) {
-  // Sprott F: x' = y + z, y' = -x + y/2, z' = x² - z at 10 % noise. z of the six coefficients over 40 draws: mean 0 ±
-  // 5/√40 = 0.79, mean square 1 ± 5 √(2/240) = 1 ± 0.46. Without correction E x² is too large by the noise: 3 sd and more.
+  // Sprott F: x' = y + z, y' = -x + y/2, z' = x² - z at 10 % noise. z of the six coefficients over
+  // 40 draws: mean 0 ± 5/√40 = 0.79, mean square 1 ± 5 √(2/240) = 1 ± 0.46. Without correction E x²
+  // is too large by the noise: 3 sd and more.
   const System system = find_system("SprottF");
   std::vector<double> times;
   for (int i = 0; i < 2000; ++i) times.push_back(0.02 * i);
-  const Dataset clean{system.variables, {{"", times, solve_certified(system.field, 0, system.start, times).solution.states}}};
+  const Dataset clean{
+      system.variables,
+      {{"", times, solve_certified(system.field, 0, system.start, times).solution.states}}};
   const Vector noise = noise_level(clean, 0.1, NoiseOf::sd);
   const MonomialBasis basis(3, 2);
   const int F = basis.size(), draws = 40;
@@ -255,12 +272,14 @@ TEST(WeakPosteriorTest, SquaresAreNotBiasedByTheNoiseLeftInThePath) {
     for (int round = 0; round < 5; ++round) {
       WeakLinearisation around(rows, basis, C, path);
       fit = evidence_fit(around.problem(), terms);
-      for (std::size_t q = 0; q < 6; ++q) C(terms[q] / F, terms[q] % F) = fit.posterior.x[static_cast<Eigen::Index>(q)];
+      for (std::size_t q = 0; q < 6; ++q)
+        C(terms[q] / F, terms[q] % F) = fit.posterior.x[static_cast<Eigen::Index>(q)];
       if (round > 0) path = around.path(C);
     }
     for (std::size_t q = 0; q < 6; ++q) {
       const auto at = static_cast<Eigen::Index>(q);
-      const double z = (fit.posterior.x[at] - truth(terms[q] / F, terms[q] % F)) / std::sqrt(fit.posterior.covariance(at, at));
+      const double z = (fit.posterior.x[at] - truth(terms[q] / F, terms[q] % F)) /
+                       std::sqrt(fit.posterior.covariance(at, at));
       mean[at] += z / draws;
       square += z * z / (6 * draws);
     }

@@ -33,7 +33,8 @@ Eigen::MatrixXd design(const DerivativeRows& rows, const MonomialBasis& basis) {
 }
 
 TEST(ExactTest, FactorHasTheInnerProductsOfTheRows) {
-  for (const auto& [count, n, degree] : {std::tuple{3, 2, 2}, {50, 1, 5}, {9000, 3, 2}, {5000, 2, 3}}) {
+  for (const auto& [count, n, degree] :
+       {std::tuple{3, 2, 2}, {50, 1, 5}, {9000, 3, 2}, {5000, 2, 3}}) {
     const DerivativeRows rows = random_rows(count, n, 1);
     const RowFactor factor = factor_of(rows, degree);
     const Eigen::MatrixXd R = factor.triangle(), A = design(rows, factor.basis());
@@ -72,11 +73,14 @@ TEST(ExactTest, WeightsCountRowsSeveralTimes) {
 TEST(ExactTest, ObjectiveAndGradientEqualTheSumsOverRows) {
   Stream stream(4, Purpose::initial_state, 0);
   for (int trial = 0; trial < 100; ++trial) {
-    const int n = 1 + static_cast<int>(stream.bits() % 4), k = 1 + static_cast<int>(stream.bits() % 12);
+    const int n = 1 + static_cast<int>(stream.bits() % 4),
+              k = 1 + static_cast<int>(stream.bits() % 12);
     const int degree = 1 + static_cast<int>(stream.bits() % 4);
     const double rate = 0.01 + 0.9 * stream.uniform();
-    const DerivativeRows rows = random_rows(5 + static_cast<int>(stream.bits() % 100), n, stream.bits());
-    PolynomialKernel kernel = *polynomial_kernel(random_kernel(n, k, degree, rate, false, stream.bits()));
+    const DerivativeRows rows =
+        random_rows(5 + static_cast<int>(stream.bits() % 100), n, stream.bits());
+    PolynomialKernel kernel =
+        *polynomial_kernel(random_kernel(n, k, degree, rate, false, stream.bits()));
     ExactObjective objective(factor_of(rows, degree), k, rate);
     const std::string name = std::to_string(n) + " " + std::to_string(k) + " " +
                              std::to_string(degree) + " " + std::to_string(rate);
@@ -97,10 +101,16 @@ TEST(ExactTest, ObjectiveAndGradientEqualTheSumsOverRows) {
     const LossGradient best = expected_objective_gradient(kernel, rows);
     EXPECT_NEAR(value, best.loss, 1e-10 * best.loss) << name;
     EXPECT_LT((gradient - best.gradient.head(theta.size())).norm(),
-              1e-9 * (gradient.norm() + best.loss)) << name;
-    EXPECT_LT(best.gradient.tail(n * k + n).cwiseProduct(
-                  (Vector(n * k + n) << Eigen::Map<const Vector>(kernel.W2.data(), n * k), kernel.B2)
-                      .finished()).norm(), 1e-9 * best.loss) << name;
+              1e-9 * (gradient.norm() + best.loss))
+        << name;
+    EXPECT_LT(
+        best.gradient.tail(n * k + n)
+            .cwiseProduct(
+                (Vector(n * k + n) << Eigen::Map<const Vector>(kernel.W2.data(), n * k), kernel.B2)
+                    .finished())
+            .norm(),
+        1e-9 * best.loss)
+        << name;
   }
 }
 
@@ -145,7 +155,8 @@ DerivativeRows sprott_rows(double h) {
 TEST(ExactTest, SprottBHasItsKnownMinima) {
   const DerivativeRows rows = sprott_rows(0.002);
   const RowFactor factor = factor_of(rows, 2);
-  for (const auto& [rate, expected] : {std::pair{0.25, 1.1785797}, {0.05, 0.2361778}, {0.5, 2.5520984}}) {
+  for (const auto& [rate, expected] :
+       {std::pair{0.25, 1.1785797}, {0.05, 0.2361778}, {0.5, 2.5520984}}) {
     Network network = make_network(3, {{10, Activation::power, 2, rate, false}}, 3, 1);
     const ExactSummary s = train_exact(network, factor, {}, ignore_progress);
     EXPECT_TRUE(s.converged) << s.reason;
@@ -201,7 +212,8 @@ double worst_coefficient_error(const Network& network, const System& system) {
 }
 
 TEST(ExactTest, WithoutDropoutItIsLeastSquaresAndExact) {
-  for (const auto& [name, degree] : {std::pair{"SprottB", 2}, {"Lorenz", 2}, {"SprottB", 5}, {"VanDerPol", 3}}) {
+  for (const auto& [name, degree] :
+       {std::pair{"SprottB", 2}, {"Lorenz", 2}, {"SprottB", 5}, {"VanDerPol", 3}}) {
     const System system = find_system(name);
     const int n = static_cast<int>(system.start.size());
     const int F = static_cast<int>(monomial_count(n, degree));

@@ -116,14 +116,14 @@ TEST(KernelGradientTest, LanesDrawTheNormalsOfAStream) {
   for (long i = 0; i < first; ++i) stream.normal();
   std::vector<double> expected;
   for (long i = 0; i < count; ++i) expected.push_back(stream.normal());
-  on_every_instruction_set(run_normals_sse2, run_normals_avx2, run_normals_avx512,
-                           [&](void (*kernel)(const NormalJob&)) {
-                             std::vector<double> normals(count);
-                             kernel({0x123456789abcdefULL,
-                                     static_cast<std::uint32_t>(Purpose::derivative_noise),
-                                     0x9900000044ULL, first, count, normals.data()});
-                             EXPECT_EQ(normals, expected);
-                           });
+  on_every_instruction_set(
+      run_normals_sse2, run_normals_avx2, run_normals_avx512,
+      [&](void (*kernel)(const NormalJob&)) {
+        std::vector<double> normals(count);
+        kernel({0x123456789abcdefULL, static_cast<std::uint32_t>(Purpose::derivative_noise),
+                0x9900000044ULL, first, count, normals.data()});
+        EXPECT_EQ(normals, expected);
+      });
 }
 
 TEST(KernelGradientTest, ThreadsDoNotChangeTheBits) {

@@ -33,13 +33,14 @@ TEST(SelectionTest, HigherDegreesCostMore) {
 }
 
 TEST(SelectionTest, FindsTheTermsOfNoisyRows) {
-  // g0 = 2 - x y, g1 = 0.5 y² with noise 0.1: every true term has z² above 1000, a false one enters with probability below
-  // P(χ²_1 > 12) = 5e-4.
+  // g0 = 2 - x y, g1 = 0.5 y² with noise 0.1: every true term has z² above 1000, a false one enters
+  // with probability below P(χ²_1 > 12) = 5e-4.
   DerivativeRows rows = random_rows(2000, 2, 3);
   Stream stream(4, Purpose::derivative_noise, 0);
   for (Eigen::Index i = 0; i < 2000; ++i) {
     const double x = rows.states(i, 0), y = rows.states(i, 1);
-    rows.derivatives.row(i) << 2 - x * y + 0.1 * stream.normal(), 0.5 * y * y + 0.1 * stream.normal();
+    rows.derivatives.row(i) << 2 - x * y + 0.1 * stream.normal(),
+        0.5 * y * y + 0.1 * stream.normal();
   }
   RowFactor factor(2, 2, 2);
   factor.add(rows.states, rows.derivatives);

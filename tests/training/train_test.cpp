@@ -34,8 +34,12 @@ Network disguised(const Network& kernel) {
 TEST(TrainTest, LaneGradientEqualsBackPropagation) {
   // One step of gradient descent through the lane kernel against one through loss_gradient, with
   // masks that are all ones (r = 0), for row counts that do and do not fill blocks.
-  for (const auto& [n, k, degree, count] : {std::tuple{3, 10, 2, 70}, {2, 4, 2, 32}, {3, 10, 2, 2100},
-                                          {1, 3, 1, 5}, {4, 7, 3, 33}, {3, 5, 1, 40}}) {
+  for (const auto& [n, k, degree, count] : {std::tuple{3, 10, 2, 70},
+                                            {2, 4, 2, 32},
+                                            {3, 10, 2, 2100},
+                                            {1, 3, 1, 5},
+                                            {4, 7, 3, 33},
+                                            {3, 5, 1, 40}}) {
     DerivativeRows rows = random_rows(count, n, 1);
     rows.sigma.setZero();
     const Network start = random_kernel(n, k, degree, 0, false, 2);
@@ -175,9 +179,9 @@ TEST(TrainTest, OptionsOutOfRangeAreRefused) {
   const DerivativeRows rows = sprott_rows(10);
   Network n = random_kernel(3, 4, 2, 0.25, false, 1);
   for (const TrainOptions& o :
-       {TrainOptions{.batches = 0}, TrainOptions{.schedule = {}}, TrainOptions{.schedule = {{0, 1}}},
-        TrainOptions{.schedule = {{1, -1}}}, TrainOptions{.noise_samples = 0},
-        TrainOptions{.masks = 0}})
+       {TrainOptions{.batches = 0}, TrainOptions{.schedule = {}},
+        TrainOptions{.schedule = {{0, 1}}}, TrainOptions{.schedule = {{1, -1}}},
+        TrainOptions{.noise_samples = 0}, TrainOptions{.masks = 0}})
     EXPECT_THROW(train(n, rows, o, ignore_progress), Error);
 }
 

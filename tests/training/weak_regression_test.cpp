@@ -13,11 +13,13 @@
 namespace odecast {
 namespace {
 
-/// x' = -x/20 + y, y' = -x - y/20 over 40 time units. Not a circle: there 1, x² and y² depend on each other.
+/// x' = -x/20 + y, y' = -x - y/20 over 40 time units. Not a circle: there 1, x² and y² depend on
+/// each other.
 constexpr double kDecay = 0.05;
 Dataset spiral(double noise, std::uint64_t draw) {
-  Dataset d = series(evenly(2000, 0.02), [](double t) { return std::exp(-kDecay * t) * std::sin(t); },
-                     [](double t) { return std::exp(-kDecay * t) * std::cos(t); });
+  Dataset d = series(
+      evenly(2000, 0.02), [](double t) { return std::exp(-kDecay * t) * std::sin(t); },
+      [](double t) { return std::exp(-kDecay * t) * std::cos(t); });
   add_noise(d, Vector::Constant(2, noise), draw);
   return d;
 }
@@ -29,12 +31,14 @@ WeakRegression regress(const Dataset& d, int degree, bool select, double noise) 
 }
 
 TEST(WeakRegressionTest, StandardDeviationsAreThoseOverTheDraws) {
-  // 100 draws: z² of one coefficient averages 1 ± 5 √(2/100) = 1 ± 0.71; so does the mean over both.
+  // 100 draws: z² of one coefficient averages 1 ± 5 √(2/100) = 1 ± 0.71; so does the mean over
+  // both.
   const int draws = 100;
   const double noise = 0.02;
   double x = 0, y = 0, misfit = 0;
   for (int draw = 1; draw <= draws; ++draw) {
-    const WeakRegression r = regress(spiral(noise, static_cast<std::uint64_t>(draw)), 1, false, noise);
+    const WeakRegression r =
+        regress(spiral(noise, static_cast<std::uint64_t>(draw)), 1, false, noise);
     x += std::pow((r.coefficients(0, 2) - 1) / r.sd(0, 2), 2) / draws;
     y += std::pow((r.coefficients(1, 1) + 1) / r.sd(1, 1), 2) / draws;
     misfit += r.misfit / draws;
@@ -78,15 +82,18 @@ TEST(WeakRegressionTest, TheFactorForNetworksHoldsTheSameEquations) {
   const ExactSummary s = train_exact(network, factor, {}, ignore_progress);
   EXPECT_TRUE(s.least_squares);
   const Matrix at = (Matrix(1, 2) << 0.3, -0.8).finished();
-  EXPECT_LT((evaluate(network, at) - (Matrix(1, 2) << -0.8 - 0.3 * kDecay, -0.3 + 0.8 * kDecay).finished()).norm(), 1e-9);
+  EXPECT_LT((evaluate(network, at) -
+             (Matrix(1, 2) << -0.8 - 0.3 * kDecay, -0.3 + 0.8 * kDecay).finished())
+                .norm(),
+            1e-9);
 }
 
 TEST(WeakRegressionTest, TooFewRowsAreAnError) {
-  const Dataset d = series(evenly(20, 0.1), [](double t) { return std::sin(t); },
-                           [](double t) { return std::cos(t); });
+  const Dataset d = series(
+      evenly(20, 0.1), [](double t) { return std::sin(t); }, [](double t) { return std::cos(t); });
   const MonomialBasis basis(2, 4);
-  EXPECT_THROW(weak_regression(weak_rows(segments(d, 0), basis, Vector::Constant(2, 1e-9)), basis, {},
-                               "test", ignore_progress),
+  EXPECT_THROW(weak_regression(weak_rows(segments(d, 0), basis, Vector::Constant(2, 1e-9)), basis,
+                               {}, "test", ignore_progress),
                Error);
 }
 
