@@ -11,9 +11,9 @@
 
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast.hpp"
+#include "odecast/learning/fit.hpp"
 #include "odecast/observations/csv.hpp"
 #include "odecast/observations/reading.hpp"
-#include "odecast/posterior/fit.hpp"
 #include "odecast/solver/lanes.hpp"
 #include "odecast/systems/catalogue.hpp"
 #include "odecast/training/exact.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/model_file.hpp"
 
 namespace odecast::cli {
 namespace {

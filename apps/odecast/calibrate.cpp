@@ -4,7 +4,7 @@
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/random.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/scores/evaluate.hpp"
 
 namespace odecast::cli {

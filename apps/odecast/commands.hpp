@@ -12,6 +12,7 @@
 #include "apps/odecast/arguments.hpp"
 #include "odecast/core/matrix.hpp"
 #include "odecast/core/observer.hpp"
+#include "odecast/learning/fit.hpp"
 #include "odecast/observations/reading.hpp"
 #include "odecast/report/page_parts.hpp"
 #include "odecast/scores/evaluate.hpp"

@@ -1,4 +1,4 @@
-#include "odecast/study/compare.hpp"
+#include "studies/compare.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,7 +26,7 @@ int run(const Arguments& a) {
   const std::filesystem::path folder = a.text("--output");
   keeps_units(folder);
   FolderClaim claim;
-  const Comparison result = [&] {
+  const MethodComparison result = [&] {
     const Observer observer = progress(a);
     return compare(folder, o, observer, &claim);
   }();

@@ -1,11 +1,11 @@
-#include "odecast/posterior/equations.hpp"
+#include "odecast/model/equations.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/model_file.hpp"
 
 namespace odecast::cli {
 

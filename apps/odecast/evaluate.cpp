@@ -8,7 +8,7 @@
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/model_file.hpp"
 
 namespace odecast::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "odecast/posterior/fit.hpp"
+#include "odecast/learning/fit.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,11 +11,11 @@
 #include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/model/equations.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/observations/rows.hpp"
-#include "odecast/posterior/equations.hpp"
-#include "odecast/posterior/model_file.hpp"
 #include "odecast/report/fit_page.hpp"
-#include "odecast/scores/evaluate.hpp"
+#include "odecast/tuning/calibrate.hpp"
 
 namespace odecast::cli {
 namespace {

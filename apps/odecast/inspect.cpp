@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
-#include "odecast/core/polynomial.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/field/polynomial.hpp"
+#include "odecast/learning/fit.hpp"
 #include "odecast/observations/inspection.hpp"
-#include "odecast/posterior/fit.hpp"
 
 namespace odecast::cli {
 namespace {

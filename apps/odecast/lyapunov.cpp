@@ -9,8 +9,8 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/text.hpp"
-#include "odecast/posterior/equations.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/equations.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast::cli {

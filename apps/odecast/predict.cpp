@@ -7,7 +7,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/core/text.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/model_file.hpp"
 
 namespace odecast::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "odecast/study/reproduce.hpp"
+#include "studies/reproduce.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "odecast/study/tune.hpp"
+#include "odecast/tuning/tune.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,8 +10,9 @@
 #include "odecast/core/files.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/core/text.hpp"
-#include "odecast/posterior/model_file.hpp"
-#include "odecast/study/work.hpp"
+#include "odecast/core/work.hpp"
+#include "odecast/model/model_file.hpp"
+#include "odecast/report/figure.hpp"
 
 namespace odecast::cli {
 namespace {

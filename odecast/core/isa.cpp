@@ -1,5 +1,6 @@
 #include "odecast/core/isa.hpp"
 
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -9,23 +10,30 @@
 namespace odecast {
 namespace {
 
-Isa best_isa() {
-  // What x86-64-v4 and v3 mean, which is what the kernels are compiled for.
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-                  __builtin_cpu_supports("fma");
-  const bool v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return v3 && v4 ? Isa::avx512 : v3 ? Isa::avx2 : Isa::sse2;
+#define ODECAST_ISA_TEXT(isa, has, ...) std::string_view(#isa),
+constexpr std::array kNames = {ODECAST_ISAS(ODECAST_ISA_TEXT, )};
+#undef ODECAST_ISA_TEXT
+
+/// How many of them, from the first on, this processor has.
+std::size_t available() {
+#define ODECAST_ISA_TEST(isa, has, ...) static_cast<bool>(has),
+  const bool has[] = {ODECAST_ISAS(ODECAST_ISA_TEST, )};
+#undef ODECAST_ISA_TEST
+  std::size_t count = 1;
+  while (count < kNames.size() && has[count]) ++count;
+  return count;
 }
 
 Isa choose() {
-  const Isa best = best_isa();
+  const std::size_t count = available();
   const char* wanted = std::getenv("ODECAST_ISA");
-  if (!wanted || !*wanted) return best;
-  for (const Isa isa : {Isa::sse2, Isa::avx2, Isa::avx512})
-    if (isa_name(isa) == wanted && isa <= best) return isa;
-  throw_usage({"environment variable ODECAST_ISA", shown(wanted),
-               "sse2, avx2 or avx512, at most " + std::string(isa_name(best)) + " here",
+  if (!wanted || !*wanted) return static_cast<Isa>(count - 1);
+  std::string names;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (kNames[i] == wanted) return static_cast<Isa>(i);
+    names += (i == 0 ? "" : i + 1 == count ? " or " : ", ") + std::string(kNames[i]);
+  }
+  throw_usage({"environment variable ODECAST_ISA", shown(wanted), names + " on this machine",
                "Unset it to let odecast choose."});
 }
 
@@ -36,13 +44,6 @@ Isa active_isa() {
   return isa;
 }
 
-std::string_view isa_name(Isa isa) {
-  switch (isa) {
-    case Isa::sse2: return "sse2";
-    case Isa::avx2: return "avx2";
-    case Isa::avx512: return "avx512";
-  }
-  return "";
-}
+std::string_view isa_name(Isa isa) { return kNames[static_cast<std::size_t>(isa)]; }
 
 }  // namespace odecast

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "odecast/core/normal_kernel.hpp"
+#include "odecast/core/detail/normal_kernel.hpp"
 
 namespace odecast {
 namespace {

@@ -1,4 +1,4 @@
-#include "odecast/forecast/ensemble.hpp"
+#include "odecast/forecast/detail/ensemble.hpp"
 
 #include <algorithm>
 #include <cmath>

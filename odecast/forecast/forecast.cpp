@@ -13,7 +13,7 @@
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
-#include "odecast/forecast/ensemble.hpp"
+#include "odecast/forecast/detail/ensemble.hpp"
 
 namespace odecast {
 namespace {

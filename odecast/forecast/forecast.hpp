@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "odecast/core/observer.hpp"
-#include "odecast/posterior/dropout_posterior.hpp"
-#include "odecast/posterior/model.hpp"
+#include "odecast/model/dropout_posterior.hpp"
+#include "odecast/model/model.hpp"
 #include "odecast/solver/solve.hpp"
 
 namespace odecast {

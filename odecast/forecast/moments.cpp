@@ -4,8 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "odecast/core/isa.hpp"
-#include "odecast/forecast/moments_kernel.hpp"
+#include "odecast/forecast/detail/moments_job.hpp"
 
 namespace odecast {
 
@@ -19,13 +18,16 @@ RunningMoments::RunningMoments(int variables, int times)
 
 void RunningMoments::add(const double* states, int stride, int outputs, double weight) {
   assert(outputs <= times_);
-  const MomentsJob job{variables_, outputs,        stride,        times_,        weight,
-                       states,     counts_.data(), share_.data(), means_.data(), squares_.data()};
-  switch (active_isa()) {
-    case Isa::sse2: return add_moments_sse2(job);
-    case Isa::avx2: return add_moments_avx2(job);
-    case Isa::avx512: return add_moments_avx512(job);
-  }
+  add_moments({.variables = variables_,
+               .outputs = outputs,
+               .x_stride = stride,
+               .stride = times_,
+               .weight = weight,
+               .x = states,
+               .count = counts_.data(),
+               .share = share_.data(),
+               .mean = means_.data(),
+               .square = squares_.data()});
 }
 
 void RunningMoments::merge(const RunningMoments& other) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "odecast/core/polynomial.hpp"
+#include "odecast/field/polynomial.hpp"
 
 namespace odecast {
 namespace {

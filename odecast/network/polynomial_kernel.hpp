@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "odecast/core/polynomial.hpp"
+#include "odecast/field/vector_field.hpp"
 #include "odecast/network/network.hpp"
 
 namespace odecast {
@@ -30,12 +30,6 @@ struct PolynomialKernel {
 /// The network as a polynomial kernel, when it is one: a power layer with or without dropout, then
 /// a linear read-out without.
 std::optional<PolynomialKernel> polynomial_kernel(const Network& network);
-
-struct Moments {
-  Vector mean;
-  Matrix covariance;
-  Vector sd() const { return covariance.diagonal().cwiseSqrt(); }
-};
 
 /// Exact mean and covariance of f(u|d) over the masks.
 Moments exact_moments(const PolynomialKernel& kernel, const Vector& u);

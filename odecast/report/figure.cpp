@@ -79,4 +79,33 @@ std::string forecast_figure(const Forecast& f, const FigureContent& content) {
                   {.panel_height = names.size() == 1 ? 300.0 : 180.0, .title = content.title});
 }
 
+std::string tuning_figure(const Tuning& tuning) {
+  Panel panel;
+  panel.x_label = "settings, by their rank in table.csv";
+  panel.y_label = "energy score";
+  Line points{.label = "mean over starts", .width = 4, .points = true};
+  bool first = true;
+  for (std::size_t i = 0; i < tuning.rows.size(); ++i) {
+    const TuneRow& row = tuning.rows[i];
+    if (!row.fitted) continue;
+    const auto x = static_cast<double>(i + 1);
+    points.x.push_back(x);
+    points.y.push_back(row.energy.value);
+    panel.lines.push_back({.label = first ? "± standard error" : "",
+                           .x = {x, x},
+                           .y = {row.energy.value - row.energy.standard_error,
+                                 row.energy.value + row.energy.standard_error}});
+    first = false;
+  }
+  panel.lines.push_back(points);
+  panel.lines.push_back({.label = "climatology",
+                         .x = {0.5, static_cast<double>(tuning.rows.size()) + 0.5},
+                         .y = {tuning.climatology, tuning.climatology},
+                         .ink = Ink::muted,
+                         .dashed = true});
+  return draw_svg({panel},
+                  {.title = fmt::format("Forecasts of held-out blocks, {} starts", tuning.starts),
+                   .subtitle = fmt::format("horizon {:.4g}; lower is better", tuning.horizon)});
+}
+
 }  // namespace odecast

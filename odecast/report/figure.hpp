@@ -7,6 +7,7 @@
 #include "odecast/forecast/forecast.hpp"
 #include "odecast/observations/dataset.hpp"
 #include "odecast/report/svg.hpp"
+#include "odecast/tuning/tune.hpp"
 
 namespace odecast {
 
@@ -28,5 +29,8 @@ std::vector<double> column(const Matrix& m, Eigen::Index i);
 
 /// Whole Lyapunov times since `from`, at most five; none for an exponent that is not positive.
 std::vector<Mark> lyapunov_marks(double from, double until, double exponent);
+
+/// Energy scores of the candidates, best first, beside climatology's: an SVG.
+std::string tuning_figure(const Tuning& tuning);
 
 }  // namespace odecast

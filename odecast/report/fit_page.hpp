@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "odecast/posterior/fit.hpp"
+#include "odecast/learning/fit.hpp"
 #include "odecast/report/page_parts.hpp"
 
 namespace odecast {

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "odecast/core/encoding.hpp"
-#include "odecast/report/assets.hpp"
+#include "odecast/report/detail/assets.hpp"
+#include "odecast/report/detail/page_data.hpp"
 #include "odecast/report/markup.hpp"
-#include "odecast/report/page_data.hpp"
 
 namespace odecast {
 namespace {

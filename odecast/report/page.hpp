@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "odecast/core/matrix.hpp"
-#include "odecast/posterior/equations.hpp"
+#include "odecast/model/equations.hpp"
 #include "odecast/report/svg.hpp"
 
 namespace odecast {

@@ -1,4 +1,4 @@
-#include "odecast/report/page_data.hpp"
+#include "odecast/report/detail/page_data.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "odecast/posterior/equations.hpp"
+#include "odecast/model/equations.hpp"
 
 namespace odecast {
 

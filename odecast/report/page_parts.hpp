@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "odecast/posterior/model.hpp"
+#include "odecast/model/model.hpp"
 #include "odecast/report/page.hpp"
 
 namespace odecast {

@@ -674,12 +674,11 @@ Matrix conformal_factors(const std::vector<Matrix>& scores, double level) {
   return factors;
 }
 
-/// Whether so many starts have an order statistic for the level.
+}  // namespace
+
 bool enough(double starts, double level) {
   return std::ceil((starts + 1) * level * (1 - 1e-12)) <= starts;
 }
-
-}  // namespace
 
 std::vector<double> judged_coverage(const Evaluation& e) {
   const Eigen::Index middle = e.starts / 2;
@@ -718,45 +717,6 @@ CalibrationPart conformal(const Evaluation& e) {
   for (const Mean& m : e.coverage) part.before.push_back(m.value);
   part.after = judged_coverage(e);
   return part;
-}
-
-Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options,
-                   const Observer& observer, Evaluation* judged) {
-  const Split split = split_last(data, holdout);
-  double longest = 0;
-  for (const Trajectory& t : split.test.trajectories)
-    longest = std::max(longest, t.times.back() - t.times.front());
-  EvaluateOptions e;
-  e.starts = 200;
-  e.horizon = longest / 4;
-  e.leads = 20;
-  long starts = 0;
-  for (const Trajectory& t : split.test.trajectories)
-    starts += std::count_if(t.times.begin(), t.times.end(),
-                            [&](double time) { return time + e.horizon <= t.times.back(); });
-  if (!(longest > 0) ||
-      !enough(static_cast<double>(std::min<long>(starts, e.starts)), e.forecast.level))
-    throw_data(
-        {data.source,
-         fmt::format("{} held-out rows, {} of them with a quarter of the longest part after them",
-                     split.test.rows(), starts),
-         fmt::format("at least {:.0f} such rows to calibrate {:g} % bands on",
-                     std::ceil(e.forecast.level / (1 - e.forecast.level) * (1 - 1e-12)),
-                     100 * e.forecast.level),
-         "Hold out more (--holdout), or give longer trajectories."});
-  Fit result = fit(split.train, options, observer);
-  if (!result.summary.usable) return result;
-  e.forecast.blow_up = BlowUp::until;
-  e.forecast.seed = options.seed;
-  e.threads = options.threads;
-  if (result.model.noise.size() > 0) {  // the held-out rows are observations: so are the starts
-    e.observations = true;
-    e.forecast.noise = result.model.noise;
-  }
-  const Evaluation found = evaluate(result.model, split.test, e, observer);
-  result.model.calibration = conformal(found);
-  if (judged) *judged = found;
-  return result;
 }
 
 }  // namespace odecast

@@ -6,7 +6,6 @@
 
 #include "odecast/core/observer.hpp"
 #include "odecast/forecast/forecast.hpp"
-#include "odecast/posterior/fit.hpp"
 
 namespace odecast {
 
@@ -147,10 +146,7 @@ CalibrationPart conformal(const Evaluation& evaluation);
 /// half has too few starts.
 std::vector<double> judged_coverage(const Evaluation& evaluation);
 
-/// Learns from all but the last `holdout` of each trajectory and calibrates on that: 200 starts, 20
-/// leads up to a quarter of the longest held-out part, observations where the model knows their
-/// noise. The model continues from where the held-out rows begin. `judged` gets what was found.
-Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& options,
-                   const Observer& observer, Evaluation* judged = nullptr);
+/// Whether so many starts have an order statistic for the level.
+bool enough(double starts, double level);
 
 }  // namespace odecast

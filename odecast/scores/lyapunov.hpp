@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "odecast/core/observer.hpp"
-#include "odecast/posterior/model.hpp"
+#include "odecast/model/model.hpp"
 #include "odecast/solver/solve.hpp"
 
 namespace odecast {

@@ -5,9 +5,8 @@
 #include <limits>
 
 #include "odecast/core/aligned.hpp"
-#include "odecast/core/isa.hpp"
 #include "odecast/core/parallel.hpp"
-#include "odecast/solver/lane_job.hpp"
+#include "odecast/solver/detail/lane_job.hpp"
 
 namespace odecast {
 void solve_lanes(const LaneProblems& problems, const SolverOptions& options, double* states,
@@ -30,31 +29,26 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options, dou
   times.resize(times.size() + 8, times.back());
   const long work_size = lane_work_size(basis.variables(), basis.size());
   const AlignedDoubles work = aligned_doubles(static_cast<std::size_t>(work_size));
-  const LaneJob job{basis.variables(),
-                    basis.size(),
-                    static_cast<int>(problems.times.size()),
-                    static_cast<int>(members),
-                    parent.data(),
-                    variable.data(),
-                    times.data(),
-                    problems.coefficients.data(),
-                    problems.starts.data(),
-                    problems.t0,
-                    std::max(options.rtol, 100 * std::numeric_limits<double>::epsilon()),
-                    options.atol,
-                    options.first_step,
-                    options.max_step,
-                    options.bound,
-                    options.max_steps,
-                    states,
-                    ends.data(),
-                    work.get(),
-                    &pulse};
-  switch (active_isa()) {
-    case Isa::sse2: run_lanes_sse2(job); break;
-    case Isa::avx2: run_lanes_avx2(job); break;
-    case Isa::avx512: run_lanes_avx512(job); break;
-  }
+  run_lanes({.variables = basis.variables(),
+             .monomials = basis.size(),
+             .outputs = static_cast<int>(problems.times.size()),
+             .members = static_cast<int>(members),
+             .parent = parent.data(),
+             .variable = variable.data(),
+             .times = times.data(),
+             .coefficients = problems.coefficients.data(),
+             .starts = problems.starts.data(),
+             .t0 = problems.t0,
+             .rtol = std::max(options.rtol, 100 * std::numeric_limits<double>::epsilon()),
+             .atol = options.atol,
+             .first_step = options.first_step,
+             .max_step = options.max_step,
+             .bound = options.bound,
+             .max_steps = options.max_steps,
+             .states = states,
+             .ends = ends.data(),
+             .work = work.get(),
+             .pulse = &pulse});
 }
 
 }  // namespace odecast

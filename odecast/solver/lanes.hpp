@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "odecast/solver/lane_job.hpp"
 #include "odecast/solver/solve.hpp"
+#include "odecast/solver/trajectory_end.hpp"
 
 namespace odecast {
 

@@ -8,7 +8,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
-#include "odecast/solver/stepper.hpp"
+#include "odecast/solver/detail/stepper.hpp"
 
 namespace odecast {
 namespace {

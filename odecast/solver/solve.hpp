@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "odecast/core/matrix.hpp"
-#include "odecast/core/vector_field.hpp"
+#include "odecast/field/vector_field.hpp"
 
 namespace odecast {
 

@@ -2,7 +2,7 @@
 
 namespace odecast {
 
-constexpr int kMaxStages = 7;
+constexpr int kMaxStages = 12;
 
 /// An explicit Runge–Kutta method as data:
 ///   K_s = f(t + c_s h, y + h Σ_{j<s} a_sj K_j),   y_new = y + h Σ_s b_s K_s,
@@ -58,6 +58,33 @@ inline constexpr Tableau kRungeKutta4 = {.stages = 4,
                                          .e = {},
                                          .p = {}};
 
+/// Fehlberg's RK7(8) (NASA TR R-287, 1968) with its order-8 weights, less the stage that only the
+/// order-7 ones use.
+inline constexpr Tableau kFehlberg8 = {
+    .stages = 12,
+    .order = 8,
+    .adaptive = false,
+    .c = {0, 2.0 / 27, 1.0 / 9, 1.0 / 6, 5.0 / 12, 1.0 / 2, 5.0 / 6, 1.0 / 6, 2.0 / 3, 1.0 / 3, 0,
+          1},
+    .a = {{},
+          {2.0 / 27},
+          {1.0 / 36, 1.0 / 12},
+          {1.0 / 24, 0, 1.0 / 8},
+          {5.0 / 12, 0, -25.0 / 16, 25.0 / 16},
+          {1.0 / 20, 0, 0, 1.0 / 4, 1.0 / 5},
+          {-25.0 / 108, 0, 0, 125.0 / 108, -65.0 / 27, 125.0 / 54},
+          {31.0 / 300, 0, 0, 0, 61.0 / 225, -2.0 / 9, 13.0 / 900},
+          {2, 0, 0, -53.0 / 6, 704.0 / 45, -107.0 / 9, 67.0 / 90, 3},
+          {-91.0 / 108, 0, 0, 23.0 / 108, -976.0 / 135, 311.0 / 54, -19.0 / 60, 17.0 / 6,
+           -1.0 / 12},
+          {3.0 / 205, 0, 0, 0, 0, -6.0 / 41, -3.0 / 205, -3.0 / 41, 3.0 / 41, 6.0 / 41},
+          {-1777.0 / 4100, 0, 0, -341.0 / 164, 4496.0 / 1025, -289.0 / 82, 2193.0 / 4100, 51.0 / 82,
+           33.0 / 164, 12.0 / 41, 1}},
+    .b = {0, 0, 0, 0, 0, 34.0 / 105, 9.0 / 35, 9.0 / 35, 9.0 / 280, 9.0 / 280, 41.0 / 840,
+          41.0 / 840},
+    .e = {},
+    .p = {}};
+
 inline constexpr Tableau kEuler = {
     .stages = 1, .order = 1, .adaptive = false, .c = {0}, .a = {{}}, .b = {1}, .e = {}, .p = {}};
 
@@ -80,6 +107,7 @@ constexpr bool consistent(const Tableau& m) {
 }  // namespace detail
 static_assert(detail::consistent(kDormandPrince));
 static_assert(detail::consistent(kRungeKutta4));
+static_assert(detail::consistent(kFehlberg8));
 static_assert(detail::consistent(kEuler));
 
 }  // namespace odecast

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "odecast/core/observer.hpp"
+#include "odecast/derivatives/factor.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
-#include "odecast/training/factor.hpp"
 
 namespace odecast {
 

@@ -1,12 +1,11 @@
-#include "odecast/training/kernel_gradient.hpp"
+#include "odecast/training/detail/kernel_gradient.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 
-#include "odecast/core/isa.hpp"
 #include "odecast/core/parallel.hpp"
-#include "odecast/core/polynomial.hpp"
+#include "odecast/field/polynomial.hpp"
 
 namespace odecast {
 namespace {
@@ -20,15 +19,6 @@ constexpr long rows_per_run(GradientForm form) {
 constexpr long kRowsWorthThreads = 100'000;
 
 long whole_blocks(long rows) { return (rows + kRowsPerBlock - 1) / kRowsPerBlock * kRowsPerBlock; }
-
-template <class Kernel>
-Kernel for_this_machine(Kernel sse2, Kernel avx2, Kernel avx512) {
-  switch (active_isa()) {
-    case Isa::avx2: return avx2;
-    case Isa::avx512: return avx512;
-    default: return sse2;
-  }
-}
 
 }  // namespace
 
@@ -55,8 +45,7 @@ class KernelGradient::UnitSum : public Sum {
   UnitSum(const Layer& hidden, const Matrix& states, int outputs, const std::vector<Run>& runs)
       : mask_value_(hidden.mask_value()),
         stride_(whole_blocks(states.rows())),
-        states_(transposed(states)),
-        kernel_(for_this_machine(run_gradient_sse2, run_gradient_avx2, run_gradient_avx512)) {
+        states_(transposed(states)) {
     const int n = static_cast<int>(states.cols()), k = static_cast<int>(hidden.biases.size());
     scaled_.resize(static_cast<Eigen::Index>(k) * n + k);
     for (const Run& run : runs) {
@@ -92,7 +81,7 @@ class KernelGradient::UnitSum : public Sum {
     }
   }
 
-  void add(std::size_t run) override { kernel_(parts_[run].job); }
+  void add(std::size_t run) override { run_gradient(parts_[run].job); }
 
   double end(const Vector&, Vector& gradient) override {
     double loss = 0;
@@ -124,7 +113,6 @@ class KernelGradient::UnitSum : public Sum {
   std::vector<double> states_, targets_;
   Vector scaled_;  // W1 and B1 times the value of a mask
   std::vector<Part> parts_;
-  void (*kernel_)(GradientJob&);
 };
 
 /// C_0 = B2 and C_j = W2_j times the coefficients c of (b_j + w_j·u)^p, and back from H_j =
@@ -143,8 +131,7 @@ class KernelGradient::PatternSum : public Sum {
         F_(basis_.size()),
         mask_value_(hidden.mask_value()),
         numbers_(aligned_doubles(states.rows() * kRowStride)),
-        coefficients_(aligned_doubles(table_size())),
-        kernel_(for_this_machine(run_patterns_sse2, run_patterns_avx2, run_patterns_avx512)) {
+        coefficients_(aligned_doubles(table_size())) {
     std::fill_n(numbers_.get(), states.rows() * kRowStride, 0.0);
     for (Eigen::Index i = 0; i < states.rows(); ++i)
       std::copy_n(states.row(i).data(), n_, numbers_.get() + i * kRowStride + kOutputSlots);
@@ -168,20 +155,20 @@ class KernelGradient::PatternSum : public Sum {
       part.groups.resize(part.heads.size() + 1);
       part.gradient = aligned_doubles(table_size());
       part.work = aligned_doubles(pattern_work_size(k_, F_));
-      part.job = {n_,
-                  k_,
-                  outputs_,
-                  basis_.degree(),
-                  run.rows,
-                  numbers_.get() + run.first * kRowStride,
-                  coefficients_.get(),
-                  run.masks.data(),
-                  part.next.data(),
-                  part.heads.data(),
-                  part.groups.data(),
-                  part.gradient.get(),
-                  0,
-                  part.work.get()};
+      part.job = {.n = n_,
+                  .k = k_,
+                  .outputs = outputs_,
+                  .degree = basis_.degree(),
+                  .rows = run.rows,
+                  .numbers = numbers_.get() + run.first * kRowStride,
+                  .coefficients = coefficients_.get(),
+                  .masks = run.masks.data(),
+                  .next = part.next.data(),
+                  .heads = part.heads.data(),
+                  .groups = part.groups.data(),
+                  .gradient = part.gradient.get(),
+                  .loss = 0,
+                  .work = part.work.get()};
     }
   }
 
@@ -205,7 +192,7 @@ class KernelGradient::PatternSum : public Sum {
     }
   }
 
-  void add(std::size_t run) override { kernel_(parts_[run].job); }
+  void add(std::size_t run) override { run_patterns(parts_[run].job); }
 
   double end(const Vector& theta, Vector& gradient) override {
     double loss = 0;
@@ -298,14 +285,17 @@ class KernelGradient::PatternSum : public Sum {
   Matrix power_, lower_;  // unit × monomial
   Vector H_, monomials_, q_;
   std::vector<Part> parts_;
-  void (*kernel_)(PatternJob&);
 };
 
 void draw_normals(std::uint64_t seed, Purpose purpose, std::uint64_t index, long first, long count,
                   double* normals) {
   assert(first % kNormals == 0 && count % kNormals == 0);
-  for_this_machine(run_normals_sse2, run_normals_avx2, run_normals_avx512)(
-      {seed, static_cast<std::uint32_t>(purpose), index, first, count, normals});
+  run_normals({.seed = seed,
+               .purpose = static_cast<std::uint32_t>(purpose),
+               .index = index,
+               .first = first,
+               .count = count,
+               .normals = normals});
 }
 
 GradientForm faster_form(int n, int k, int outputs, int degree, long rows) {
@@ -390,10 +380,13 @@ void KernelGradient::fill_masks(Run& run, std::uint64_t step,
     for (long w = 0; w < run.words; w += k_)
       std::copy(one_mask.begin(), one_mask.end(), run.masks.begin() + w);
   } else {
-    const auto kernel = for_this_machine(run_masks_sse2, run_masks_avx2, run_masks_avx512);
-    kernel({options_.seed, static_cast<std::uint32_t>(Purpose::training_mask), step,
-            run.first / kRowsPerBlock * k_, run.words, static_cast<std::uint32_t>(probability),
-            run.masks.data()});
+    run_masks({.seed = options_.seed,
+               .purpose = static_cast<std::uint32_t>(Purpose::training_mask),
+               .index = step,
+               .first_word = run.first / kRowsPerBlock * k_,
+               .words = run.words,
+               .probability = static_cast<std::uint32_t>(probability),
+               .masks = run.masks.data()});
   }
 }
 

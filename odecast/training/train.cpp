@@ -9,7 +9,7 @@
 #include "odecast/core/budget.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
-#include "odecast/training/kernel_gradient.hpp"
+#include "odecast/training/detail/kernel_gradient.hpp"
 #include "odecast/training/optimiser.hpp"
 
 namespace odecast {

@@ -11,7 +11,7 @@
 #include "odecast/core/files.hpp"
 #include "odecast/core/text.hpp"
 #include "odecast/forecast/forecast_file.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/report/figure.hpp"
 #include "odecast/report/forecast_page.hpp"
 #include "odecast/scores/scores.hpp"

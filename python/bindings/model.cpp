@@ -8,9 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "odecast/core/files.hpp"
-#include "odecast/posterior/equations.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/equations.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/report/fit_page.hpp"
+#include "odecast/tuning/calibrate.hpp"
 
 namespace odecast::python {
 

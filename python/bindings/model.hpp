@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "odecast/posterior/model.hpp"
+#include "odecast/model/model.hpp"
 #include "python/bindings/data.hpp"
 
 namespace odecast::python {

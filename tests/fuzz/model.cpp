@@ -5,7 +5,7 @@
 #include "fuzz/fuzz.hpp"
 #include "odecast/core/encoding.hpp"
 #include "odecast/core/error.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/model_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace odecast;

@@ -15,8 +15,8 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/forecast/forecast.hpp"
-#include "odecast/posterior/equations.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/equations.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/scores/lyapunov.hpp"
 
 namespace odecast::fuzz {

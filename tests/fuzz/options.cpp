@@ -8,7 +8,7 @@
 #include "fuzz/fuzz.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/model/model_file.hpp"
 
 namespace odecast::cli {
 namespace {

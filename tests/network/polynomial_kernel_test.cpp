@@ -4,7 +4,7 @@
 
 #include <Eigen/LU>
 
-#include "odecast/core/vector_field.hpp"
+#include "odecast/field/vector_field.hpp"
 #include "support/kernels.hpp"
 
 namespace odecast {

@@ -8,9 +8,9 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast.hpp"
-#include "odecast/posterior/equations.hpp"
-#include "odecast/posterior/fit.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/learning/fit.hpp"
+#include "odecast/model/equations.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast {

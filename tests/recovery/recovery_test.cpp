@@ -9,9 +9,9 @@
 
 #include "odecast/core/random.hpp"
 #include "odecast/core/times.hpp"
-#include "odecast/posterior/dropout_posterior.hpp"
-#include "odecast/posterior/equations.hpp"
-#include "odecast/posterior/fit.hpp"
+#include "odecast/learning/fit.hpp"
+#include "odecast/model/dropout_posterior.hpp"
+#include "odecast/model/equations.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
 

@@ -11,8 +11,8 @@
 #include "odecast/core/random.hpp"
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast.hpp"
-#include "odecast/posterior/equations.hpp"
-#include "odecast/posterior/fit.hpp"
+#include "odecast/learning/fit.hpp"
+#include "odecast/model/equations.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast {

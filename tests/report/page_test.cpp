@@ -7,8 +7,8 @@
 #include <regex>
 
 #include "odecast/core/encoding.hpp"
+#include "odecast/report/detail/page_data.hpp"
 #include "odecast/report/forecast_page.hpp"
-#include "odecast/report/page_data.hpp"
 #include "support/models.hpp"
 
 namespace odecast {

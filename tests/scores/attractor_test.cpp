@@ -8,7 +8,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/core/times.hpp"
-#include "odecast/posterior/fit.hpp"
+#include "odecast/learning/fit.hpp"
 #include "odecast/scores/lyapunov.hpp"
 #include "odecast/systems/catalogue.hpp"
 

@@ -9,8 +9,8 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/core/times.hpp"
-#include "odecast/posterior/fit.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/learning/fit.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
 

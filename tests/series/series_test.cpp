@@ -14,8 +14,8 @@
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/forecast/forecast.hpp"
-#include "odecast/posterior/fit.hpp"
-#include "odecast/posterior/model_file.hpp"
+#include "odecast/learning/fit.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/scores/scores.hpp"
 
 namespace odecast {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "odecast/core/times.hpp"
-#include "odecast/posterior/fit.hpp"
+#include "odecast/learning/fit.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast {

@@ -9,7 +9,7 @@
 
 #include "odecast/core/random.hpp"
 #include "odecast/core/times.hpp"
-#include "odecast/posterior/fit.hpp"
+#include "odecast/learning/fit.hpp"
 #include "odecast/scores/evaluate.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "odecast/posterior/model.hpp"
+#include "odecast/model/model.hpp"
 #include "support/kernels.hpp"
 
 namespace odecast {

@@ -1,4 +1,4 @@
-#include "odecast/training/kernel_gradient.hpp"
+#include "odecast/training/detail/kernel_gradient.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
-#include "odecast/training/gradient_job.hpp"
+#include "odecast/training/detail/gradient_job.hpp"
 #include "odecast/training/objective.hpp"
 #include "odecast/training/optimiser.hpp"
 #include "support/kernels.hpp"

@@ -1,3 +1,0 @@
-#include "odecast/forecast/moments_kernel.hpp"
-
-void odecast::add_moments_avx512(const MomentsJob& job) { add_moments(job); }

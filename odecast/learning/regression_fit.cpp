@@ -1,0 +1,419 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/parallel.hpp"
+#include "odecast/learning/detail/fit_parts.hpp"
+#include "odecast/regression/bootstrap.hpp"
+#include "odecast/regression/selection.hpp"
+#include "odecast/regression/weak_regression.hpp"
+
+namespace odecast {
+namespace {
+
+/// The estimates of one or more equations as coefficients; unknown o F + m is that of φ_m in
+/// equation o.
+CoefficientSet coefficient_set(const Estimate& e, int monomials) {
+  CoefficientSet set{};
+  for (const int q : e.terms) set.support.push_back({q / monomials, q % monomials});
+  set.theta = e.x;
+  set.covariance = e.covariance;
+  return set;
+}
+
+/// What regression found, by whichever rows.
+struct Regression {
+  Estimate posterior;
+  double log_evidence = 0, log_prior = 0, misfit = 0;
+  bool settled = true;
+  int rounds = 1;
+};
+
+Regression regression_of(const WeakPosterior& found) {
+  return {found.fit.posterior, found.fit.log_evidence, found.fit.log_prior,
+          found.fit.misfit,    found.settled,          found.rounds};
+}
+
+std::vector<int> unknowns(const std::vector<TrajectoryOptions::KnownTerm>& terms,
+                          const MonomialBasis& basis) {
+  std::vector<int> result;
+  for (const auto& term : terms)
+    for (int m = 0; m < basis.size(); ++m)
+      if (basis.powers(m) == term.powers) result.push_back(term.equation * basis.size() + m);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+/// Equation by equation: rows that are differences have no covariance between equations.
+Regression regress(const RowFactor& factor, int n, int degree, bool select) {
+  const int F = factor.basis().size();
+  const auto count = [&](int d) {
+    return static_cast<int>(
+        monomial_count(factor.basis().variables(), std::min(d, factor.basis().degree())));
+  };
+  std::vector<int> low(static_cast<std::size_t>(count(std::min(degree, 2)))),
+      all(static_cast<std::size_t>(count(degree)));
+  std::iota(low.begin(), low.end(), 0);
+  std::iota(all.begin(), all.end(), 0);
+  Regression r;
+  std::vector<EvidenceFit> fits;
+  Eigen::Index terms = 0;
+  for (int o = 0; o < n; ++o) {
+    const EvidenceProblem problem = equation_problem(factor, o);
+    fits.push_back(select ? evidence_search(problem, low, all) : evidence_fit(problem, all));
+    terms += fits.back().posterior.x.size();
+  }
+  r.posterior.x.resize(terms);
+  r.posterior.covariance = Eigen::MatrixXd::Zero(terms, terms);
+  terms = 0;
+  for (int o = 0; o < n; ++o) {
+    const EvidenceFit& fit = fits[static_cast<std::size_t>(o)];
+    const auto size = fit.posterior.x.size();
+    for (const int q : fit.posterior.terms) r.posterior.terms.push_back(o * F + q);
+    r.posterior.x.segment(terms, size) = fit.posterior.x;
+    r.posterior.covariance.block(terms, terms, size, size) = fit.posterior.covariance;
+    r.log_evidence += fit.log_evidence;
+    r.log_prior += fit.log_prior;
+    terms += size;
+  }
+  return r;
+}
+
+constexpr int kFewestBlocks = 5;  ///< that rows are drawn from
+
+constexpr std::size_t kFewestReplicates = 10;  ///< whatever they cost
+constexpr double kReplicatesWork = 2e10;       ///< operations, some seconds' on one core
+
+/// As many as the bound on work leaves, where no time is given: one takes about 12 u³ for u
+/// unknowns of a column.
+int most_replicates(const FitOptions& o, int outputs, std::size_t unknowns) {
+  const double u = static_cast<double>(unknowns);
+  if (o.budget) return o.replicates;
+  return static_cast<int>(std::clamp(kReplicatesWork / (12 * u * u * u * outputs),
+                                     static_cast<double>(kFewestReplicates), 1e5));
+}
+
+/// Every replicate a set of the same weight. `price` is the penalty of each unknown, `outputs` how
+/// many columns of unknowns there are, each for one equation, or 1 where one column holds those of
+/// all.
+std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const FitOptions& o,
+                                       int outputs, int monomials,
+                                       const std::vector<double>& penalty, double least,
+                                       const std::string& source, const Budget& budget,
+                                       const Observer& observer) {
+  // Fewer blocks hardly ever leave one out: replicates would be alike.
+  if (bootstrap.chunks() < kFewestBlocks * BlockBootstrap::kChunksPerBlock)
+    throw_data(
+        {source,
+         fmt::format("{:.1f} blocks of neighbours that depend on each other",
+                     bootstrap.chunks() / static_cast<double>(BlockBootstrap::kChunksPerBlock)),
+         fmt::format("at least {} blocks to draw from", kFewestBlocks),
+         "Give more rows, or take --posterior regression, which draws none."});
+  std::vector<CoefficientSet> sets(static_cast<std::size_t>(
+      std::min(o.replicates, most_replicates(o, outputs, penalty.size()))));
+  std::vector<char> drawn_in_time(sets.size(), 1);
+  parallel_for(
+      o.threads, sets.size(),
+      [&](std::size_t k) {
+        if (k >= kFewestReplicates && budget.over()) {
+          drawn_in_time[k] = 0;
+          return;
+        }
+        const std::vector<int> drawn = bootstrap.multiplicities(o.seed, k);
+        CoefficientSet& set = sets[k];
+        std::vector<double> theta;
+        for (int output = 0; output < outputs; ++output) {
+          Estimate e = bootstrap.replicate(drawn, output, least);
+          if (o.select_terms) eliminate(e, penalty, static_cast<int>(e.terms.size()));
+          for (const int q : e.terms)
+            set.support.push_back({output + q / monomials, q % monomials});
+          theta.insert(theta.end(), e.x.begin(), e.x.end());
+        }
+        set.theta = Eigen::Map<const Vector>(theta.data(), static_cast<Eigen::Index>(theta.size()));
+      },
+      [&](std::size_t begun) {
+        observer("drawing rows", static_cast<double>(begun) / static_cast<double>(sets.size()));
+      });
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < sets.size(); ++k)
+    if (drawn_in_time[k]) std::swap(sets[kept++], sets[k]);
+  sets.resize(kept);
+  for (CoefficientSet& set : sets) set.weight = 1 / static_cast<double>(kept);
+  return sets;
+}
+
+/// The price of every unknown of n equations: training/selection.hpp.
+std::vector<double> penalties(const MonomialBasis& basis, int n, int equations,
+                              double observations) {
+  std::vector<double> penalty;
+  for (int o = 0; o < equations; ++o)
+    for (int m = 0; m < basis.size(); ++m)
+      penalty.push_back(std::log(observations * n) + 2 * term_price(basis, m));
+  return penalty;
+}
+
+std::vector<CoefficientSet> weak_replicates(WeakBlocks& blocks, const MonomialBasis& basis,
+                                            const WeakPosterior& found, const FitOptions& o,
+                                            const FitData& data, const Budget& budget,
+                                            const Observer& observer) {
+  const int n = blocks.dimension(), F = basis.size();
+  BlockBootstrap bootstrap(weak_problem(blocks, basis, found.coefficients, found.paths).triangle,
+                           n * F);
+  // Whitened rows are independent as far as the noise is white; blocks stand for the rest.
+  const Eigen::Index size = n * chunk_rows(std::cbrt(static_cast<double>(blocks.rows())));
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    for (const Matrix& part :
+         WeakLinearisation(blocks.block(b), basis, found.coefficients, found.paths[b]).whitened())
+      for (Eigen::Index at = 0; at < part.rows(); at += size)
+        bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
+  return replicates(bootstrap, o, 1, F,
+                    penalties(basis, n, n, static_cast<double>(data.summary.rows)), 1,
+                    data.source.name, budget, observer);
+}
+
+std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor& factor, int n,
+                                           const FitOptions& o, FitSummary& summary,
+                                           const Budget& budget, const Observer& observer) {
+  const MonomialBasis& basis = factor.basis();
+  const int F = basis.size();
+  BlockBootstrap bootstrap(factor.triangle(), F);
+  // Neighbours share observations: up to 16 of them. Few rows make ten blocks.
+  const auto all = static_cast<double>(factor.rows());
+  const Eigen::Index size = chunk_rows(std::min(std::max(16.0, std::sqrt(all)), all / 10));
+  double first_variance = -1;
+  for_rows(data, n, o, summary, observer, [&](const DerivativeRows& rows) {
+    if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
+    const Vector weights = row_weights(rows, first_variance);
+    for (Eigen::Index at = 0; at < rows.rows(); at += size) {
+      const Eigen::Index count = std::min(size, rows.rows() - at);
+      Matrix chunk(count, F + n);
+      for (Eigen::Index i = 0; i < count; ++i) {
+        basis.evaluate(rows.states.row(at + i).data(), chunk.row(i).data());
+        chunk.row(i).tail(n) = rows.derivatives.row(at + i);
+        if (weights.size() > 0) chunk.row(i) *= std::sqrt(weights[at + i]);
+      }
+      bootstrap.add(chunk);
+    }
+  });
+  return replicates(bootstrap, o, n, F,
+                    penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0,
+                    data.source.name, budget, observer);
+}
+
+/// Whether residuals are larger than the noise explains: chi² per degree of freedom beyond 1 by
+/// more than five standard errors √(2 / values) and what an estimate of the noise may lack (10 %).
+/// On clean data rounding and quadrature are larger than the "noise": what is less than a ten
+/// thousandth of the motion is not a misfit. Noise and sd of the variables, in the same units.
+bool unexplained(const Regression& r, double values, const Vector& noise, const Vector& sd) {
+  double share = 0;  // of the motion that is noise
+  for (Eigen::Index i = 0; i < sd.size(); ++i)
+    if (sd[i] > 0) share = std::max(share, noise[i] / sd[i]);
+  return r.misfit > 1.1 + 5 * std::sqrt(2 / values) && std::sqrt(r.misfit) * share > 1e-4;
+}
+
+/// Which equations have no more than the rows can carry.
+int highest_degree(int arguments, int n, double rows) {
+  int degree = 1;
+  while (degree < kHighestDegree &&
+         n * monomial_count(arguments, degree + 1) <= kMostJointUnknowns &&
+         5 * monomial_count(arguments, degree + 1) <= rows)
+    ++degree;
+  return degree;
+}
+
+DegreeTrial trial(int degree, const Regression& r) {
+  return {degree, static_cast<int>(r.posterior.terms.size()), r.log_evidence, r.log_prior};
+}
+
+/// The first of the highest evidence and prior: of degrees that find the same terms the lowest.
+int best_degree(const std::vector<DegreeTrial>& trials) {
+  const auto score = [](const DegreeTrial& t) { return t.log_evidence + t.log_prior; };
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < trials.size(); ++k)
+    if (score(trials[k]) > score(trials[best]) + 1e-6) best = k;
+  return trials[best].degree;
+}
+
+/// Every degree on the rows of the highest. Sets are compared around one path, that of the best of
+/// them.
+std::vector<DegreeTrial> try_degrees(const WeakData& weak, int n, bool select,
+                                     const std::string& source, const Observer& observer) {
+  const auto arguments = static_cast<int>(weak.noise.size());
+  double rows = 0;
+  for (const Segment& s : weak.parts) rows += s.rows;
+  const MonomialBasis basis(arguments, highest_degree(arguments, n, rows / 4));
+  WeakBlocks all(weak.parts, basis, weak.noise, n);
+  std::vector<WeakPosterior> found;
+  std::vector<DegreeTrial> trials;
+  for (int degree = 1; degree <= basis.degree(); ++degree) {
+    if (degree > 1 && static_cast<double>(all.rows()) < monomial_count(arguments, degree)) break;
+    found.push_back(weak_posterior(all, basis, {degree, select}, source, observer));
+    trials.push_back(trial(degree, regression_of(found.back())));
+  }
+  const WeakPosterior& best = found[static_cast<std::size_t>(best_degree(trials) - 1)];
+  const EvidenceProblem problem = weak_problem(all, basis, best.coefficients, best.paths);
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    const EvidenceFit fit = evidence_fit(problem, found[k].fit.posterior.terms);
+    trials[k].log_evidence = fit.log_evidence;
+  }
+  return trials;
+}
+
+}  // namespace
+
+namespace {
+
+struct OutOfTime {};
+
+Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
+                       const Budget& budget, const Observer& observer) {
+  // Replicates that are there are worth something; half a posterior is not.
+  const Observer watch = [&](std::string_view what, double part) {
+    if (budget.over()) throw OutOfTime{};
+    observer(what, part);
+  };
+  FitOptions o = given;
+  Fit result;
+  Model& model = result.model;
+  FitSummary& summary = result.summary;
+  const int arguments = argument_count(source, o), n = source.dimension();
+  const bool automatic = o.degree == kAutomaticDegree;
+  require_option(automatic || (o.degree >= 1 && o.degree <= 20), "--degree",
+                 fmt::format("{}", o.degree), "a whole number from 1 to 20, or auto",
+                 "2 fits most textbook systems.");
+  require_option(n * monomial_count(arguments, automatic ? 1 : o.degree) <= kMostJointUnknowns,
+                 "--degree", fmt::format("{} with {} variables", o.degree, arguments),
+                 "at most 600 candidate terms, variables × monomials", "Choose a lower degree.");
+  check(o.derivative, n);
+  watch("reading", 0);
+  const FitData data = fit_data(source, o);
+  describe(model, source, data, o);
+  smooth_last_state(model, data, summary);
+  FitOptions choosing = given;
+  if (automatic) choosing.degree = 2;  // of the polynomials that try derivatives
+  o = with_derivative(choosing, data, model, summary, false, watch);
+  const bool bootstrap = o.posterior == PosteriorKind::bootstrap;
+  require_option(!bootstrap || (o.replicates >= 2 && o.replicates <= 100'000), "--replicates",
+                 fmt::format("{}", o.replicates), "a whole number from 2 to 100000",
+                 "100 give a standard deviation to 7 %.");
+  Regression r;
+  std::vector<CoefficientSet> sets;
+  long rows = 0;
+  bool misfit = false;
+  if (is_weak(o)) {
+    const WeakData weak = weak_data(data, o);
+    const auto begin = std::chrono::steady_clock::now();
+    if (automatic) {
+      summary.degrees = try_degrees(weak, n, o.select_terms, source.name, watch);
+      o.degree = best_degree(summary.degrees);
+    }
+    const MonomialBasis basis(arguments, o.degree);
+    WeakBlocks integrals(weak.parts, basis, weak.noise, n);
+    const WeakPosterior found = weak_posterior(
+        integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)},
+        source.name, watch);
+    r = regression_of(found);
+    rows = static_cast<long>(integrals.rows());
+    misfit = unexplained(r, static_cast<double>(n * rows), weak.noise,
+                         data.summary.sd.head(n).cwiseQuotient(data.scaling.scale.head(n)));
+    if (bootstrap) sets = weak_replicates(integrals, basis, found, o, data, budget, observer);
+    summary.seconds += seconds_since(begin);
+  } else {
+    const int degree = automatic
+                           ? highest_degree(arguments, n, static_cast<double>(data.summary.pairs))
+                           : o.degree;
+    RowFactor factor = row_factor(data, n, degree, o, summary, watch);
+    rows = factor.rows();
+    require_option(static_cast<double>(rows) >= monomial_count(arguments, degree), "--degree",
+                   fmt::format("{} rows for degree {}", rows, degree), "a row for each monomial",
+                   "Give more data or choose a lower degree.");
+    const auto begin = std::chrono::steady_clock::now();
+    for (int d = 1; automatic && d <= degree; ++d)
+      summary.degrees.push_back(trial(d, regress(factor, n, d, o.select_terms)));
+    o.degree = automatic ? best_degree(summary.degrees) : degree;
+    r = regress(factor, n, o.degree, o.select_terms);
+    // Unknowns are numbered by the factor's basis, whose first monomials are those of a lower
+    // degree.
+    const int F = factor.basis().size(),
+              own = static_cast<int>(monomial_count(arguments, o.degree));
+    for (int& q : r.posterior.terms) q = q / F * own + q % F;
+    summary.seconds += seconds_since(begin);
+    if (bootstrap) {
+      if (o.degree < degree) factor = row_factor(data, n, o.degree, o, summary, watch);
+      sets = row_replicates(data, factor, n, o, summary, budget, observer);
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  if (!bootstrap)
+    sets = {coefficient_set(r.posterior, static_cast<int>(monomial_count(arguments, o.degree)))};
+  summary.terms = static_cast<int>(r.posterior.terms.size());
+  const bool stopped = bootstrap && sets.size() < static_cast<std::size_t>(o.replicates);
+  const std::size_t drawn = sets.size();
+  summary.usable = false;
+  for (const CoefficientSet& set : sets) summary.usable = summary.usable || !set.support.empty();
+  for (const CoefficientSet& set : sets)
+    summary.usable = summary.usable && set.theta.allFinite() && is_covariance(set.covariance);
+  summary.usable = summary.usable && std::isfinite(r.log_evidence);
+  model.polynomial = {o.degree, std::move(sets)};
+  summary.log_evidence = r.log_evidence;
+  summary.trusted = summary.usable && r.settled && !misfit && !stopped;
+  summary.status = !summary.usable ? "diverged"
+                   : misfit        ? "misfit"
+                   : stopped       ? "stopped"
+                   : r.settled     ? "posterior"
+                                   : "not_converged";
+  summary.reason =
+      !summary.usable ? "no term is left, or a coefficient is not finite"
+      : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", drawn, rows,
+                                is_weak(o) ? "integrals" : "rows", o.degree)
+                      : fmt::format("normal posterior of {} coefficients of degree {} from {} {}",
+                                    summary.terms, o.degree, rows, is_weak(o) ? "integrals" : "rows");
+  if (summary.usable && is_weak(o))
+    summary.reason += fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit);
+  if (summary.usable && stopped)
+    summary.reason += fmt::format("; stopped at its {} before all {} were drawn{}",
+                                  o.budget ? "budget" : "bound on work", o.replicates,
+                                  o.budget ? "" : ": --budget SECONDS lets it go on");
+  if (summary.usable && misfit)
+    summary.reason += fmt::format(
+        ", where white noise alone gives 1: the equations do not explain all of the motion, or the "
+        "noise {}, and bands are too narrow. Try a higher "
+        "degree, or give what else moves it (--variables, --inputs); --posterior trajectory widens "
+        "its bands by what is not explained, and takes --robust",
+        o.derivative.noise.size() > 0 ? "is larger than the one given"
+                                      : "has outliers or a memory");
+  if (summary.usable && !r.settled)
+    summary.reason += fmt::format("; terms or coefficients still change after {} rounds", r.rounds);
+  auto& record = model.training;
+  record.trainer = bootstrap ? "bootstrap" : "regression";
+  record.rows = is_weak(o) ? data.summary.rows : rows;
+  record.iterations = r.rounds;
+  record.status = summary.status;
+  record.reason = summary.reason;
+  summary.seconds += seconds_since(begin);
+  return result;
+}
+
+}  // namespace
+
+Fit fit_regression(const ObservationSource& source, const FitOptions& options,
+                   const Observer& observer) {
+  const Budget budget = options.budget ? Budget::of_seconds(*options.budget) : Budget();
+  try {
+    return regression_in_time(source, options, budget, observer);
+  } catch (const OutOfTime&) {
+    Fit result;
+    result.summary.status = "stopped";
+    result.summary.reason = fmt::format(
+        "stopped at its budget of {:g} s, before there was a posterior. Give more with --budget",
+        *options.budget);
+    result.summary.seconds = *options.budget;
+    result.model.training.status = result.summary.status;
+    result.model.training.reason = result.summary.reason;
+    return result;
+  }
+}
+
+}  // namespace odecast

@@ -1,0 +1,332 @@
+#include "odecast/model/equations.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/text.hpp"
+#include "odecast/network/polynomial_kernel.hpp"
+
+namespace odecast {
+namespace {
+
+/// A name as LaTeX shows it and never runs it: letters and digits in math, anything else as text
+/// with what TeX obeys escaped.
+std::string latex_name(const std::string& name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto plain = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+  if (name.size() == 1 && letter(name[0])) return name;
+  if (std::all_of(name.begin(), name.end(), plain)) return fmt::format("\\mathrm{{{}}}", name);
+  std::string text;
+  for (const char c : printable(name)) {
+    switch (c) {
+      case '\\': text += "\\textbackslash{}"; break;
+      case '^': text += "\\textasciicircum{}"; break;
+      case '~': text += "\\textasciitilde{}"; break;
+      case '<': text += "\\textless{}"; break;
+      case '>': text += "\\textgreater{}"; break;
+      case '|': text += "\\textbar{}"; break;
+      case '"': text += "\\symbol{34}"; break;  // babel may have made it a command
+      case '{':
+      case '}':
+      case '$':
+      case '&':
+      case '#':
+      case '_':
+      case '%': text += '\\'; [[fallthrough]];
+      default: text += c;
+    }
+  }
+  return fmt::format("\\text{{{}}}", text);
+}
+
+std::string latex_monomial(const std::vector<int>& powers, const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t v = 0; v < powers.size(); ++v) {
+    if (powers[v] == 0) continue;
+    text += (text.empty() ? "" : "\\,") + latex_name(names[v]);
+    if (powers[v] > 1) text += fmt::format("^{{{}}}", powers[v]);
+  }
+  return text;
+}
+
+/// How much a term can contribute over the data.
+double size_of(const Term& term, const Vector& sizes) {
+  double size = std::abs(term.mean) + term.sd;
+  if (size == 0) return 0;  // and not 0 × ∞
+  for (std::size_t v = 0; v < term.powers.size(); ++v)
+    size *= integer_power(sizes[static_cast<Eigen::Index>(v)], term.powers[v]);
+  return std::min(size, std::numeric_limits<double>::max());
+}
+
+/// With that centre in the place of the mean, and without terms whose centre is zero.
+std::vector<Equation> centred(std::vector<Equation> all, Centre centre) {
+  if (centre == Centre::mean) return all;
+  for (Equation& e : all) {
+    for (Term& t : e.terms) {
+      if (!t.median)
+        throw_usage({"equations", "a median of coefficients that are not points",
+                     "a model of fit --posterior bootstrap",
+                     "Ask for the mean; the other posteriors are symmetric around it."});
+      t.mean = *t.median;
+    }
+    std::erase_if(e.terms, [](const Term& t) { return t.mean == 0; });
+  }
+  return all;
+}
+
+std::string people_text(const Model& model, bool latex, double smallest, Centre centre) {
+  auto names = model.arguments();
+  if (!latex)
+    for (auto& name : names) name = printable(name);
+  std::string text;
+  std::size_t hidden = 0;
+  bool first_line = true;
+  for (const ReadableEquation& e : readable_equations(model, smallest, centre)) {
+    const auto& terms = e.terms;
+    hidden += e.left_out;
+    if (latex && !first_line) text += " \\\\\n";
+    if (latex && model.kind == ModelKind::map)
+      text += latex_name(e.variable) + "_{k+1} &= ";
+    else if (latex)
+      text += fmt::format("\\dot{{{}}} &= ", latex_name(e.variable));
+    else
+      text += model.left_side(printable(e.variable)) + " =";
+    first_line = false;
+    if (terms.empty()) text += " 0";
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      const Term& t = terms[i];
+      const bool negative = t.mean < 0;
+      const auto [mean, sd] = rounded_coefficient(std::abs(t.mean), t.sd);
+      const bool constant = std::all_of(t.powers.begin(), t.powers.end(), [](int p) { return !p; });
+      if (latex) {
+        text += i == 0 ? (negative ? "-" : "") : (negative ? " - " : " + ");
+        text += t.sd > 0 ? fmt::format("({} \\pm {})", mean, sd) : mean;
+        if (!constant) text += "\\," + latex_monomial(t.powers, names);
+      } else {
+        text += i == 0 ? (negative ? " -" : " ") : (negative ? " - " : " + ");
+        text += t.sd > 0 ? fmt::format("{}(±{})", mean, sd) : mean;
+        if (!constant) text += " " + monomial_text(t.powers, names);
+      }
+    }
+    if (!latex) text += '\n';
+  }
+  const std::string note =
+      hidden == 0 ? ""
+                  : fmt::format(
+                        "{} term{} below {:g} % of the largest in their equation left out; "
+                        "--all shows them",
+                        hidden, hidden == 1 ? "" : "s", 100 * smallest);
+  if (latex)
+    return "\\begin{aligned}\n" + text + "\n\\end{aligned}\n" + (hidden ? "% " + note + "\n" : "");
+  return text + (hidden ? "(" + note + ")\n" : "");
+}
+
+/// Mean, sd and probability of every coefficient over the mixture, in the user's units: θ of
+/// du_i/dt and u^α is rate_i Π scale_v^-α_v times that of the model's units, which have no offset.
+std::vector<Equation> polynomial_equations(const Model& model) {
+  const PolynomialPosterior posterior = polynomial_posterior(model);
+  const MonomialBasis& basis = posterior.basis();
+  const PolynomialPosterior::Coefficients all = posterior.coefficients();
+  const Matrix median = posterior.atoms() > 0 ? posterior.median_coefficients() : Matrix();
+  Vector scale(basis.variables());
+  scale << model.scaling.scale, model.inputs.scale;
+  const Vector rate = model.rate();
+  std::vector<Equation> result;
+  for (int i = 0; i < model.dimension(); ++i) {
+    Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
+    for (int m = 0; m < basis.size(); ++m) {
+      if (all.probability(i, m) == 0) continue;
+      double unit = rate[i];
+      for (int v = 0; v < basis.variables(); ++v)
+        unit /= integer_power(scale[v], basis.powers(m)[static_cast<std::size_t>(v)]);
+      equation.terms.push_back({basis.powers(m), unit * all.mean(i, m),
+                                std::abs(unit) * all.sd(i, m),
+                                std::min(1.0, all.probability(i, m))});
+      if (median.size() > 0) equation.terms.back().median = unit * median(i, m);
+    }
+    result.push_back(std::move(equation));
+  }
+  return result;
+}
+
+std::vector<Equation> kernel_equations(const Model& model);
+
+/// Moments over the members, each with its share; a term that a member does not have is 0 in it.
+std::vector<Equation> ensemble_equations(const Model& model) {
+  Model one = model;
+  one.members.clear();
+  const auto share = 1 / static_cast<double>(model.members.size() + 1);
+  std::vector<std::map<std::vector<int>, std::vector<double>>> found(
+      static_cast<std::size_t>(model.dimension()));
+  for (std::size_t k = 0; k <= model.members.size(); ++k) {
+    if (k > 0) one.network = model.members[k - 1];
+    const std::vector<Equation> own = kernel_equations(one);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      for (const Term& t : own[i].terms) found[i][t.powers].push_back(t.mean);
+  }
+  const MonomialBasis basis(model.dimension() + model.inputs.size(),
+                            model.network.layers.front().power);
+  std::vector<Equation> result;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Equation equation{model.variables[i], {}};
+    for (int m = 0; m < basis.size(); ++m) {
+      const auto at = found[i].find(basis.powers(m));
+      if (at == found[i].end()) continue;
+      const std::vector<double>& values = at->second;
+      Term term{basis.powers(m), 0, 0, share * static_cast<double>(values.size())};
+      for (const double x : values) term.mean += share * x;
+      double square = (1 - term.probability) * term.mean * term.mean;
+      for (const double x : values) square += share * (x - term.mean) * (x - term.mean);
+      term.sd = std::sqrt(std::max(0.0, square));
+      term.probability = std::min(1.0, term.probability);
+      equation.terms.push_back(std::move(term));
+    }
+    result.push_back(std::move(equation));
+  }
+  return result;
+}
+
+std::string c_function(const std::vector<Equation>& all, const Model& model, Centre centre) {
+  const char* which = centre == Centre::mean ? "mean" : "median";
+  // Column names may hold anything, such as the end of a comment or characters that show other code
+  // than is compiled.
+  std::vector<std::string> names = model.arguments();
+  for (auto& name : names) {
+    name = printable(name);
+    for (char& c : name)
+      if (c == '*' || c == '\\' || c == '/') c = '_';
+  }
+  std::string text =
+      model.kind == ModelKind::map
+          ? fmt::format(
+                "/* The {} map learnt by odecast. u = {{{}}}. */\n"
+                "void odecast_map(const double *u, double *next)\n{{\n",
+                which, fmt::join(names, ", "))
+          : fmt::format(
+                "/* The {} field learnt by odecast. u = {{{}}}. */\n"
+                "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
+                which, fmt::join(names, ", "));
+  const char* result = model.kind == ModelKind::map ? "next" : "dudt";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    text += fmt::format("  {}[{}] = 0.0", result, i);
+    for (const Term& t : all[i].terms) {
+      text += fmt::format("\n    + {:.17g}", t.mean);
+      for (std::size_t v = 0; v < t.powers.size(); ++v)
+        for (int p = 0; p < t.powers[v]; ++p) text += fmt::format(" * u[{}]", v);
+    }
+    text += ";\n";
+  }
+  return text + "}\n";
+}
+
+std::vector<Equation> kernel_equations(const Model& model) {
+  const auto scaled = polynomial_kernel(model.network);
+  if (!scaled)
+    throw_usage({"equations", "a general network", "a polynomial kernel",
+                 "Only polynomial models can be written as equations: fit without --layers."});
+  Vector offset = model.scaling.offset, scale = model.scaling.scale;
+  if (const int inputs = model.inputs.size(); inputs > 0) {
+    offset.conservativeResize(offset.size() + inputs);
+    scale.conservativeResize(scale.size() + inputs);
+    offset.tail(inputs) = model.inputs.offset;
+    scale.tail(inputs) = model.inputs.scale;
+  }
+  PolynomialKernel kernel = change_units(*scaled, offset, scale, model.rate());
+  kernel.B2 += model.base();
+  const KernelExpansion e = expand(kernel);
+  const double q = kernel.keep(), r = kernel.dropout;
+  std::vector<Equation> result;
+  for (int i = 0; i < model.dimension(); ++i) {
+    Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
+    for (int m = 0; m < e.basis->size(); ++m) {
+      double sum = 0, size = 0, squares = 0, all_dropped = 1;
+      for (Eigen::Index j = 0; j < e.powers.rows(); ++j) {
+        const double share = e.share(j, i, m);
+        sum += share;
+        size += std::abs(share);
+        squares += share * share;
+        if (share != 0) all_dropped *= r;
+      }
+      const double constant = m == 0 ? kernel.B2[i] : 0;
+      // Without dropout shares add up for certain; what is left of those that cancel is round-off.
+      if (r == 0 && std::abs(constant + sum) <=
+                        64 * std::numeric_limits<double>::epsilon() * (std::abs(constant) + size))
+        continue;
+      Term term{e.basis->powers(m), constant + q * sum, std::sqrt(q * r * squares),
+                constant != 0 ? 1.0 : 1 - all_dropped};
+      if (term.probability > 0) equation.terms.push_back(std::move(term));
+    }
+    result.push_back(std::move(equation));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Equation> equations(const Model& model) {
+  std::vector<Equation> all = model.polynomial ? polynomial_equations(model)
+                              : !model.members.empty() && polynomial_kernel(model.network)
+                                  ? ensemble_equations(model)
+                                  : kernel_equations(model);
+  for (const Equation& e : all)
+    for (const Term& t : e.terms)
+      if (!std::isfinite(t.mean) || !std::isfinite(t.sd) || !std::isfinite(t.median.value_or(0)))
+        throw_data({"equations, " + model.left_side(e.variable),
+                    fmt::format("a coefficient of {} that overflows in the units of the data",
+                                monomial_text(t.powers, model.arguments())),
+                    "finite numbers",
+                    "Fit again with columns in units in which their values are near 1."});
+  return all;
+}
+
+std::vector<ReadableEquation> readable_equations(const Model& model, double smallest,
+                                                 Centre centre) {
+  std::vector<ReadableEquation> result;
+  for (const Equation& e : centred(equations(model), centre)) {
+    double largest = 0;
+    for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
+    std::vector<Term> terms;
+    // A posterior of terms that the data support knows a small one from none; masks do not.
+    const auto certain = [&](const Term& t) {
+      return model.polynomial && t.sd > 0 && std::abs(t.mean) > 5 * t.sd;
+    };
+    for (const Term& t : e.terms)
+      if (size_of(t, model.size) >= smallest * largest || certain(t)) terms.push_back(t);
+    std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
+      return size_of(a, model.size) > size_of(b, model.size);
+    });
+    const std::size_t left_out = e.terms.size() - terms.size();
+    result.push_back({e.variable, std::move(terms), left_out});
+  }
+  return result;
+}
+
+std::pair<std::string, std::string> rounded_coefficient(double mean, double sd) {
+  if (!std::isfinite(mean) || !std::isfinite(sd))
+    return {fmt::format("{}", mean), fmt::format("{}", sd)};  // no digits to count
+  int digits = 4;
+  if (sd > 0) digits = static_cast<int>(std::clamp(1 - std::floor(std::log10(sd)), 0.0, 12.0));
+  if (std::abs(mean) >= 1e6 || (mean != 0 && std::abs(mean) < 1e-4) || digits > 8) {
+    const double known = sd > 0 && mean != 0 ? std::floor(std::log10(std::abs(mean))) -
+                                                   std::floor(std::log10(sd)) + 2
+                                             : 3;
+    return {fmt::format("{:.{}g}", mean, static_cast<int>(std::clamp(known, 3.0, 12.0))),
+            fmt::format("{:.2g}", sd)};
+  }
+  return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
+}
+
+std::string format_equations(const Model& model, EquationFormat format, double smallest,
+                             Centre centre) {
+  if (format == EquationFormat::c)
+    return c_function(centred(equations(model), centre), model, centre);
+  return people_text(model, format == EquationFormat::latex, smallest, centre);
+}
+
+}  // namespace odecast

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "odecast/model/model.hpp"
+
+namespace odecast {
+
+/// One term of an equation: a monomial and what is known of its coefficient over the masks,
+/// exactly.
+struct Term {
+  std::vector<int> powers;  ///< one per variable
+  double mean = 0, sd = 0;
+  double probability = 0;             ///< that the coefficient is not zero
+  std::optional<double> median = {};  ///< over the replicates of a bootstrap
+};
+
+struct Equation {
+  std::string variable;
+  std::vector<Term> terms;  ///< in the order of MonomialBasis; exactly zero ones are left out
+};
+
+/// The learnt equations in the user's units. With c_j the share of unit j in a coefficient:
+/// mean = B2 [constant term] + q Σ c_j, variance = q r Σ c_j², and the coefficient is zero only
+/// when every unit with a share is dropped (shares of independent real weights do not cancel), so
+/// P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes. Without dropout shares may
+/// cancel: a sum of at most 64 units of their round-off counts as zero. For models known by their
+/// coefficients: moments over the mixture, and the weight of the sets with that term. Throws Error
+/// (usage) when the network is not a polynomial kernel, and Error (data) when a coefficient
+/// overflows.
+std::vector<Equation> equations(const Model& model);
+
+/// An equation as people read it: terms by their size over the data, (|mean| + sd) Π size_v^power,
+/// which does not depend on units, without those below `smallest` times the largest. A posterior of
+/// coefficients keeps what is five sd from 0.
+struct ReadableEquation {
+  std::string variable;
+  std::vector<Term> terms;
+  std::size_t left_out = 0;
+};
+/// What stands for a coefficient that has a distribution. The median is for models that are sets of
+/// points (bootstrap).
+enum class Centre { mean, median };
+
+std::vector<ReadableEquation> readable_equations(const Model& model, double smallest = 0.01,
+                                                 Centre centre = Centre::mean);
+
+/// Mean and sd with as many digits as the sd supports: two of the sd.
+std::pair<std::string, std::string> rounded_coefficient(double mean, double sd);
+
+enum class EquationFormat { text, latex, c };
+
+/// Text and LaTeX show the readable equations and count the terms left out. C is complete.
+std::string format_equations(const Model& model, EquationFormat format, double smallest = 0.01,
+                             Centre centre = Centre::mean);
+
+}  // namespace odecast

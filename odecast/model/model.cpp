@@ -1,0 +1,77 @@
+#include "odecast/model/model.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "odecast/core/error.hpp"
+#include "odecast/model/ensemble_posterior.hpp"
+
+namespace odecast {
+
+std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change) {
+  if (model.polynomial) return std::make_unique<PolynomialPosterior>(polynomial_posterior(model));
+  if (!model.members.empty()) {
+    std::vector<Network> all = {model.network};
+    all.insert(all.end(), model.members.begin(), model.members.end());
+    return std::make_unique<EnsemblePosterior>(std::move(all));
+  }
+  return std::make_unique<DropoutPosterior>(model.network, change);
+}
+
+PolynomialPosterior polynomial_posterior(const Model& model) {
+  assert(model.polynomial);
+  return {std::make_shared<MonomialBasis>(model.dimension() + model.inputs.size(),
+                                          model.polynomial->degree),
+          model.polynomial->sets, model.dimension()};
+}
+
+std::vector<std::string> Model::arguments() const {
+  std::vector<std::string> names = variables;
+  names.insert(names.end(), inputs.names.begin(), inputs.names.end());
+  return names;
+}
+
+Vector Model::to_model(const Vector& u) const {
+  assert(u.size() == dimension() + inputs.size());
+  Vector v(u.size());
+  v.head(dimension()) = scaling.to_model(u.head(dimension()));
+  if (inputs.size() > 0)
+    v.tail(inputs.size()) = (u.tail(inputs.size()) - inputs.offset).cwiseQuotient(inputs.scale);
+  return v;
+}
+
+Vector Model::base() const {
+  return kind == ModelKind::map ? scaling.offset : Vector(Vector::Zero(dimension()));
+}
+
+Vector Model::rate() const { return kind == ModelKind::map ? scaling.scale : scaling.rate(); }
+
+Prediction prediction(const Model& model, const Moments& moments) {
+  const Prediction p{model.base() + model.rate().cwiseProduct(moments.mean),
+                     model.rate().cwiseProduct(moments.sd())};
+  for (Eigen::Index i = 0; i < p.mean.size(); ++i)  // no level has a c of 10
+    if (!std::isfinite(std::abs(p.mean[i]) + 10 * p.sd[i]))
+      throw_data({"prediction of " + model.left_side(model.variables[static_cast<std::size_t>(i)]),
+                  "a mean or a spread that overflows", "finite numbers",
+                  "Choose a state nearer to the data (--at), or fit again with columns in units in "
+                  "which their values are near 1."});
+  return p;
+}
+
+double CalibrationPart::factor(double lead, Eigen::Index variable) const {
+  const auto next = std::lower_bound(leads.begin(), leads.end(), lead) - leads.begin();
+  if (next == 0) return factors(0, variable);
+  if (next == static_cast<std::ptrdiff_t>(leads.size()))
+    return factors(factors.rows() - 1, variable);
+  const auto at = static_cast<std::size_t>(next);
+  const double share = (lead - leads[at - 1]) / (leads[at] - leads[at - 1]);
+  return factors(next - 1, variable) +
+         share * (factors(next, variable) - factors(next - 1, variable));
+}
+
+std::string Model::left_side(const std::string& variable) const {
+  return kind == ModelKind::map ? "next " + variable : "d" + variable + "/dt";
+}
+
+}  // namespace odecast

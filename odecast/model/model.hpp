@@ -1,0 +1,131 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "odecast/model/dropout_posterior.hpp"
+#include "odecast/model/polynomial_posterior.hpp"
+#include "odecast/network/network.hpp"
+#include "odecast/observations/scaling.hpp"
+
+namespace odecast {
+
+/// What the learnt function gives: du/dt, or the next state.
+enum class ModelKind { flow, map };
+
+/// What drives a system beside its own state.
+struct InputPart {
+  std::vector<std::string> names = {};  ///< empty for an autonomous system
+  Vector offset = {}, scale = {};       ///< w = offset + scale ∘ its value in model units
+  bool held = false;                    ///< between rows: the last value, or else linear
+  bool time = false;                    ///< the last one is the time itself
+  Vector last = {};  ///< those that are measured, in the last row; empty: not known
+
+  int size() const { return static_cast<int>(names.size()); }
+  /// Those that must be measured.
+  int measured() const { return size() - (time ? 1 : 0); }
+};
+
+/// How much wider or narrower bands must be to hold held-out truth at their level: mean ± factor
+/// (sd + floor size), sd that of the state or, where the truth was observed with noise, of an
+/// observation; by time after the start; `odecast calibrate` finds it. Between leads the factors
+/// are linear, beyond the last its own.
+inline constexpr double kCalibrationFloor = 1e-3;
+struct CalibrationPart {
+  double level = 0.95;
+  int starts = 0;         ///< it rests on
+  bool observed = false;  ///< it is for bands of observations
+  std::vector<double> leads = {};
+  Matrix factors = {};  ///< leads × variables
+  /// Share of the held-out truth inside the band at each lead, over all variables: of the band of
+  /// the draws, and of bands calibrated on one half of the starts and judged on the other (empty
+  /// where the halves are too few).
+  std::vector<double> before = {}, after = {};
+
+  double factor(double lead, Eigen::Index variable) const;
+};
+
+/// A field known by its coefficients, in model units, where there is no network.
+struct PolynomialPart {
+  int degree = 1;  ///< of the basis that numbers the sets' monomials
+  std::vector<CoefficientSet> sets;
+};
+
+/// How well the equations that `fit --posterior trajectory` found explain the data.
+struct TrajectoryPart {
+  double noise_ratio = 1;      ///< noise over the smoother's
+  double autocorrelation = 0;  ///< of neighbouring residuals
+  double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
+  bool misfit = false;
+  Forcing forcing = {};
+};
+
+/// A fitted model: all that a forecast needs, and a record of where it came from.
+struct Model {
+  std::vector<std::string> variables;
+  Scaling scaling;
+  /// In model units, of the state and behind it the inputs; no layers where the field is known as
+  /// `polynomial`.
+  Network network;
+  std::vector<Network> members = {};  ///< the other networks of an ensemble, of the same kind
+  ModelKind kind = ModelKind::flow;
+  InputPart inputs;
+
+  std::optional<PolynomialPart> polynomial;
+  std::optional<TrajectoryPart> trajectory;
+
+  /// Where the data end: forecasts continue from here unless told otherwise. User's units.
+  std::string last_trajectory;  ///< its id; empty where there is only one
+  double last_time = 0;
+  Vector last_state;
+  std::optional<Vector> last_state_sd;  ///< its uncertainty, where known
+  double step = 0;                      ///< median spacing of the observations
+  double data_scale = 0;                ///< largest |v| of the data, in model units
+  Vector size;   ///< root mean square of each variable and input, user's units
+  Vector sd;     ///< standard deviation of each variable, user's units, 0 for a constant; empty in
+                 ///< files of old
+  Vector noise;  ///< sd of the observations, as given or estimated, user's units; empty where not
+                 ///< known
+
+  std::optional<CalibrationPart> calibration;
+
+  struct Training {
+    std::string trainer, derivative, status, reason;
+    double noise_factor = 0, noise_order = 0;  ///< c and m of σ_γ = c h^m
+    long rows = 0, trajectories = 0, iterations = 0;
+    std::optional<double> objective;  ///< exact expected dropout objective, user's units
+    std::uint64_t seed = 0;
+  } training;
+
+  int dimension() const { return static_cast<int>(variables.size()); }
+  /// What a variable is off by if nothing is known but the data's distribution: sd, or its size
+  /// where that is all that is known.
+  Vector climatological_sd() const { return sd.size() > 0 ? sd : Vector(size.head(dimension())); }
+  /// Names of what the function depends on: the variables, then the inputs.
+  std::vector<std::string> arguments() const;
+  /// State and inputs in model units.
+  Vector to_model(const Vector& arguments) const;
+  /// The function's value in the user's units is base() + rate() ∘ (that in model units).
+  Vector base() const;
+  Vector rate() const;
+  /// "dx/dt", or "next x" for a map.
+  std::string left_side(const std::string& variable) const;
+};
+
+/// Mean and standard deviation of du/dt (of a map: of the next state) in the user's units, of
+/// moments in the model's. Throws Error (data) where they overflow, so that an interval mean ± c sd
+/// of any level is finite.
+struct Prediction {
+  Vector mean, sd;
+};
+Prediction prediction(const Model& model, const Moments& moments);
+
+/// The posterior of a model; `change` is for dropout.
+std::unique_ptr<Posterior> make_posterior(const Model& model,
+                                          MaskChange change = MaskChange::never);
+/// That of a model with a `polynomial` part.
+PolynomialPosterior polynomial_posterior(const Model& model);
+
+}  // namespace odecast

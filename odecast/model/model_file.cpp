@@ -1,0 +1,536 @@
+#include "odecast/model/model_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "odecast/core/encoding.hpp"
+#include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
+#include "odecast/core/text.hpp"
+#include "odecast/field/polynomial.hpp"
+
+namespace odecast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+/// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles; 5:
+/// trajectory posteriors with inputs; 6: trajectory posteriors with forcing. A model is written as
+/// the lowest that has it all, for older programs.
+constexpr int kVersion = 6;
+
+Json to_json(const Vector& v) { return std::vector<double>(v.begin(), v.end()); }
+
+Json to_json(const Matrix& m) {
+  return {{"rows", m.rows()},
+          {"columns", m.cols()},
+          {"values", std::vector<double>(m.data(), m.data() + m.size())}};
+}
+
+Json to_json(const Model& model, const PolynomialPart& part) {
+  const MonomialBasis basis(model.dimension() + model.inputs.size(), part.degree);
+  const auto flat = [](const Matrix& m) {
+    return std::vector<double>(m.data(), m.data() + m.size());
+  };
+  Json sets = Json::array();
+  for (const CoefficientSet& m : part.sets) {
+    Json terms = Json::array();
+    for (const FieldTerm& t : m.support)
+      terms.push_back({{"equation", t.equation}, {"powers", basis.powers(t.monomial)}});
+    Json set = {
+        {"weight", m.weight}, {"score", m.score}, {"terms", terms}, {"theta", to_json(m.theta)}};
+    if (m.covariance.size() > 0 || m.last_state.size() > 0) set["covariance"] = flat(m.covariance);
+    if (m.last_state.size() > 0) {
+      set["last_state"] = to_json(m.last_state);
+      set["last_slope"] = flat(m.last_slope);
+      set["last_covariance"] = flat(m.last_covariance);
+    }
+    sets.push_back(std::move(set));
+  }
+  Json json = {{"degree", part.degree}};
+  if (const auto& t = model.trajectory) {
+    json["noise_ratio"] = t->noise_ratio;
+    json["autocorrelation"] = t->autocorrelation;
+    json["continuity"] = t->continuity;
+    json["misfit"] = t->misfit;
+    if (t->forcing.present())
+      json["forcing"] = {{"sd", to_json(t->forcing.sd)}, {"interval", t->forcing.interval}};
+  }
+  json["sets"] = std::move(sets);
+  return json;
+}
+
+Json to_json(const Network& network) {
+  Json layers = Json::array();
+  for (const Layer& layer : network.layers)
+    layers.push_back({{"weights", to_json(layer.weights)},
+                      {"biases", to_json(layer.biases)},
+                      {"activation", activation_name(layer.activation)},
+                      {"power", layer.power},
+                      {"dropout", layer.dropout},
+                      {"rescale", layer.rescale}});
+  return layers;
+}
+
+/// Reads members of a JSON object; every complaint names the member.
+struct Reader {
+  const std::string& file;
+
+  [[noreturn]] void fail(const std::string& member, const std::string& found,
+                         const std::string& expected) const {
+    throw_data({fmt::format("model file '{}', {}", file, member), found, expected,
+                "Fit the model again, or take it from a copy."});
+  }
+  const Json& member(const Json& object, const char* name) const {
+    if (!object.is_object() || !object.contains(name)) fail(name, "nothing", "a value");
+    return object.at(name);
+  }
+  double number(const Json& object, const char* name) const {
+    const Json& value = member(object, name);
+    if (!value.is_number()) fail(name, value.type_name(), "a number");
+    return value.get<double>();
+  }
+  long whole(const Json& object, const char* name, long smallest, long largest) const {
+    const Json& value = member(object, name);
+    if (!value.is_number_integer()) fail(name, value.type_name(), "a whole number");
+    const auto result = value.get<std::int64_t>();
+    if (result < smallest || result > largest)
+      fail(name, fmt::format("{}", result), fmt::format("{} to {}", smallest, largest));
+    return result;
+  }
+  std::uint64_t seed(const Json& object) const {
+    const Json& value = member(object, "seed");
+    if (!value.is_number_unsigned()) fail("seed", value.type_name(), "a whole number >= 0");
+    return value.get<std::uint64_t>();
+  }
+  std::string text(const Json& object, const char* name) const {
+    const Json& value = member(object, name);
+    if (!value.is_string()) fail(name, value.type_name(), "a text");
+    return value.get<std::string>();
+  }
+  bool boolean(const Json& object, const char* name) const {
+    const Json& value = member(object, name);
+    if (!value.is_boolean()) fail(name, value.type_name(), "true or false");
+    return value.get<bool>();
+  }
+  const Json& array(const Json& object, const char* name) const {
+    const Json& value = member(object, name);
+    if (!value.is_array()) fail(name, value.type_name(), "a list");
+    return value;
+  }
+  /// `taken`: those that are read already, which these must differ from.
+  std::vector<std::string> names(const Json& object, const char* name,
+                                 std::vector<std::string> taken) const {
+    std::vector<std::string> result;
+    for (const Json& v : array(object, name)) {
+      if (!v.is_string()) fail(name, v.type_name(), "names");
+      result.push_back(v.get<std::string>());
+      if (const char* fault = name_fault(result.back()))
+        fail(name, fault, "names of one line without blanks at their ends");
+      taken.push_back(result.back());
+    }
+    std::sort(taken.begin(), taken.end());
+    if (const auto twice = std::adjacent_find(taken.begin(), taken.end()); twice != taken.end())
+      fail(name, shown(*twice) + " twice", "different names");
+    return result;
+  }
+  Vector numbers(const Json& list, const char* name, std::size_t size) const {
+    if (list.size() != size)
+      fail(name, fmt::format("{} values", list.size()), fmt::format("{}", size));
+    Vector v(static_cast<Eigen::Index>(size));
+    for (std::size_t i = 0; i < size; ++i) {
+      if (!list[i].is_number()) fail(name, list[i].type_name(), "numbers");
+      v[static_cast<Eigen::Index>(i)] = list[i].get<double>();
+    }
+    if (!v.allFinite()) fail(name, "a number that is not finite", "finite numbers");
+    return v;
+  }
+  Vector vector(const Json& object, const char* name, std::size_t size) const {
+    return numbers(array(object, name), name, size);
+  }
+  Matrix matrix(const Json& object, const char* name) const {
+    const Json& m = member(object, name);
+    const long rows = whole(m, "rows", 1, 1'000'000), columns = whole(m, "columns", 1, 1'000'000);
+    const Vector values = vector(m, "values", static_cast<std::size_t>(rows * columns));
+    return Eigen::Map<const Matrix>(values.data(), rows, columns);
+  }
+};
+
+TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
+  TrajectoryPart part{read.number(json, "noise_ratio"), read.number(json, "autocorrelation"),
+                      read.number(json, "continuity"), read.boolean(json, "misfit")};
+  if (!(part.noise_ratio >= 0))
+    read.fail("noise_ratio", fmt::format("{}", part.noise_ratio), "a number >= 0");
+  if (json.contains("forcing")) {
+    const Json& forcing = read.member(json, "forcing");
+    part.forcing = {read.vector(forcing, "sd", n), read.number(forcing, "interval")};
+    if (!(part.forcing.sd.array() >= 0).all() || !(part.forcing.interval > 0))
+      read.fail("forcing", "a number < 0", "sd >= 0 and an interval > 0");
+  }
+  return part;
+}
+
+/// Of n variables, which `arguments` with those behind them determine.
+PolynomialPart read_polynomial(const Reader& read, const Json& json, std::size_t n,
+                               std::size_t arguments) {
+  PolynomialPart part;
+  part.degree = static_cast<int>(read.whole(json, "degree", 1, 20));
+  if (n == 0 ||
+      monomial_count(static_cast<int>(arguments), part.degree) * static_cast<double>(n) > 1e5)
+    read.fail("degree", fmt::format("{} with {} variables", part.degree, arguments),
+              "at most 1e5 coefficients");
+  const MonomialBasis basis(static_cast<int>(arguments), part.degree);
+  double weight = 0;
+  for (const Json& set : read.array(json, "sets")) {
+    CoefficientSet m{};
+    for (const Json& t : read.array(set, "terms")) {
+      FieldTerm term{static_cast<int>(read.whole(t, "equation", 0, static_cast<long>(n) - 1)), -1};
+      const Vector powers = read.vector(t, "powers", arguments);
+      for (int k = 0; k < basis.size() && term.monomial < 0; ++k) {
+        bool same = true;
+        for (std::size_t v = 0; v < arguments; ++v)
+          same = same && basis.powers(k)[v] == powers[static_cast<Eigen::Index>(v)];
+        if (same) term.monomial = k;
+      }
+      if (term.monomial < 0)
+        read.fail("powers", "a monomial above the degree",
+                  fmt::format("degree at most {}", part.degree));
+      m.support.push_back(term);
+    }
+    const std::size_t p = m.support.size();
+    const auto matrix = [&](const char* name, std::size_t rows, std::size_t columns) {
+      const Vector values = read.vector(set, name, rows * columns);
+      return Matrix(Eigen::Map<const Matrix>(values.data(), static_cast<long>(rows),
+                                             static_cast<long>(columns)));
+    };
+    m.theta = read.vector(set, "theta", p);
+    const auto covariance = [&](const char* name, std::size_t size) {
+      Matrix C = matrix(name, size, size);
+      if (!is_covariance(C))
+        read.fail(name, "a matrix that is no covariance",
+                  "one that is symmetric and positive semidefinite");
+      return C;
+    };
+    if (set.contains("covariance")) m.covariance = covariance("covariance", p);
+    if (set.contains("last_state")) {
+      m.last_state = read.vector(set, "last_state", n);
+      m.last_slope = matrix("last_slope", n, p);
+      m.last_covariance = covariance("last_covariance", n);
+    }
+    m.weight = read.number(set, "weight");
+    m.score = read.number(set, "score");
+    if (!(m.weight >= 0 && m.weight <= 1))
+      read.fail("weight", fmt::format("{}", m.weight), "0 to 1");
+    weight += m.weight;
+    part.sets.push_back(std::move(m));
+  }
+  bool alike = true;
+  for (const CoefficientSet& m : part.sets)
+    alike = alike && (m.covariance.size() > 0) == (part.sets[0].covariance.size() > 0) &&
+            m.last_state.size() == part.sets[0].last_state.size();
+  if (!alike)
+    read.fail("sets", "sets of different kinds", "all with a covariance and a last state, or none");
+  if (!(std::abs(weight - 1) < 1e-6))
+    read.fail("sets", fmt::format("weights of {}", weight), "a sum of 1");
+  return part;
+}
+
+/// Layers, the first for so many arguments.
+Network read_network(const Reader& read, const Json& json, std::size_t arguments) {
+  Network network;
+  auto width = static_cast<Eigen::Index>(arguments);
+  for (const Json& l : json) {
+    Layer layer;
+    layer.weights = read.matrix(l, "weights");
+    layer.biases = read.vector(l, "biases", static_cast<std::size_t>(layer.weights.rows()));
+    const auto activation = activation_from_name(read.text(l, "activation"));
+    if (!activation) read.fail("activation", read.text(l, "activation"), "a known activation");
+    layer.activation = *activation;
+    layer.power = static_cast<int>(read.whole(l, "power", 1, 20));
+    layer.dropout = read.number(l, "dropout");
+    if (!(layer.dropout >= 0 && layer.dropout < 1))
+      read.fail("dropout", fmt::format("{}", layer.dropout), "a rate in [0, 1)");
+    layer.rescale = read.boolean(l, "rescale");
+    if (layer.weights.cols() != width)
+      read.fail("weights", fmt::format("{} columns", layer.weights.cols()),
+                fmt::format("{}", width));
+    width = layer.weights.rows();
+    network.layers.push_back(std::move(layer));
+  }
+  return network;
+}
+
+/// Nesting deeper than any model has is refused while parsing, and so is what takes more memory
+/// than three times the text and 40 MiB. A value takes 16 bytes, and up to three times that while
+/// its list grows; a member has a name beside it, and an object or list its own. Our own files,
+/// with a number on each line of fifteen characters at least, stay below.
+Json parse_limited(const std::string& text, const std::string& name) {
+  const auto refuse = [&](const char* found) {
+    throw_data({fmt::format("model file '{}'", name), found, "an odecast model",
+                "Fit the model again, or take it from a copy."});
+  };
+  std::size_t taken = 0;
+  const std::size_t most = 3 * text.size() + (std::size_t{40} << 20);
+  const Json::parser_callback_t limit = [&](int depth, Json::parse_event_t event, Json&) {
+    using Event = Json::parse_event_t;
+    if (depth > 32) refuse("nesting deeper than 32 levels");
+    taken += event == Event::value || event == Event::key                  ? 40
+             : event == Event::object_start || event == Event::array_start ? 80
+                                                                           : 0;
+    if (taken > most) refuse("more values than a model of that length has");
+    return true;
+  };
+  try {
+    return Json::parse(text, limit);
+  } catch (const Json::exception&) {
+    throw_data({fmt::format("model file '{}'", name),
+                text.empty() ? "an empty file" : "text that is not JSON",
+                "a complete odecast model",
+                "The file is truncated or damaged: fit the model again, or take it from a copy."});
+  }
+}
+
+}  // namespace
+
+std::string model_to_text(const Model& model) {
+  const auto& t = model.training;
+  const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
+  const bool forced = model.trajectory && model.trajectory->forcing.present();
+  Json body = {{"odecast_model", forced                                       ? 6
+                                 : model.trajectory                           ? (plain ? 3 : 5)
+                                 : model.polynomial || !model.members.empty() ? 4
+                                 : plain                                      ? 1
+                                                                              : 2},
+               {"variables", model.variables},
+               {"scaling",
+                {{"offset", to_json(model.scaling.offset)},
+                 {"scale", to_json(model.scaling.scale)},
+                 {"time", model.scaling.time}}},
+               {"layers", to_json(model.network)},
+               {model.trajectory ? "trajectory" : "polynomial",
+                model.polynomial ? to_json(model, *model.polynomial) : Json()},
+               {"last",
+                {{"trajectory", model.last_trajectory},
+                 {"time", model.last_time},
+                 {"state", to_json(model.last_state)},
+                 {"sd", model.last_state_sd ? to_json(*model.last_state_sd) : Json()}}},
+               {"step", model.step},
+               {"data_scale", model.data_scale},
+               {"size", to_json(model.size)},
+               {"training",
+                {{"trainer", t.trainer},
+                 {"derivative", t.derivative},
+                 {"noise_factor", t.noise_factor},
+                 {"noise_order", t.noise_order},
+                 {"status", t.status},
+                 {"reason", t.reason},
+                 {"rows", t.rows},
+                 {"trajectories", t.trajectories},
+                 {"iterations", t.iterations},
+                 {"objective", t.objective ? Json(*t.objective) : Json()},
+                 {"seed", t.seed}}}};
+  if (!model.polynomial) body.erase("polynomial");
+  for (const Network& member : model.members) body["members"].push_back(to_json(member));
+  if (model.sd.size() > 0) body["sd"] = to_json(model.sd);
+  if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
+  if (model.calibration)
+    body["calibration"] = {{"level", model.calibration->level},
+                           {"starts", model.calibration->starts},
+                           {"observed", model.calibration->observed},
+                           {"leads", model.calibration->leads},
+                           {"factors", to_json(model.calibration->factors)},
+                           {"before", model.calibration->before},
+                           {"after", model.calibration->after}};
+  if (!plain) {
+    body["kind"] = model.kind == ModelKind::map ? "map" : "flow";
+    body["inputs"] = {{"names", model.inputs.names},
+                      {"offset", to_json(model.inputs.offset)},
+                      {"scale", to_json(model.inputs.scale)},
+                      {"held", model.inputs.held},
+                      {"time", model.inputs.time}};
+    if (model.inputs.last.size() > 0) body["inputs"]["last"] = to_json(model.inputs.last);
+  }
+  return sealed(body.dump(2));
+}
+
+Model model_from_text(const std::string& text, const std::string& name) {
+  const Json json = parse_limited(text, name);
+  const Reader read{name};
+  if (!json.is_object() || !json.contains("odecast_model"))
+    read.fail("start", "no member odecast_model", "a model written by odecast fit");
+  const long version = read.whole(json, "odecast_model", 1, 1'000'000);
+  if (version > kVersion)
+    throw_data({fmt::format("model file '{}'", name), fmt::format("format version {}", version),
+                fmt::format("version {} or older", kVersion),
+                "It was written by a newer odecast: update this one."});
+  if (!has_seal(text))
+    read.fail("checksum", "one that does not match the content",
+              "the content that odecast fit wrote");
+
+  Model model;
+  model.variables = read.names(json, "variables", {});
+  const std::size_t n = model.variables.size();
+  const Json& scaling = read.member(json, "scaling");
+  model.scaling = {read.vector(scaling, "offset", n), read.vector(scaling, "scale", n),
+                   read.number(scaling, "time")};
+  if (!(model.scaling.scale.array() > 0).all() || !(model.scaling.time > 0))
+    read.fail("scale", "a number <= 0", "numbers > 0");
+
+  if (json.contains("kind")) {
+    const std::string kind = read.text(json, "kind");
+    if (kind != "flow" && kind != "map") read.fail("kind", kind, "flow or map");
+    model.kind = kind == "map" ? ModelKind::map : ModelKind::flow;
+  }
+  if (json.contains("inputs")) {
+    const Json& inputs = read.member(json, "inputs");
+    model.inputs.names = read.names(inputs, "names", model.variables);
+    const std::size_t m = model.inputs.names.size();
+    model.inputs.offset = read.vector(inputs, "offset", m);
+    model.inputs.scale = read.vector(inputs, "scale", m);
+    if (!(model.inputs.scale.array() > 0).all()) read.fail("scale", "a number <= 0", "numbers > 0");
+    model.inputs.held = read.boolean(inputs, "held");
+    model.inputs.time = read.boolean(inputs, "time");
+    if (model.inputs.time && m == 0)
+      read.fail("time", "true without inputs", "an input that is the time");
+    if (inputs.contains("last"))
+      model.inputs.last =
+          read.vector(inputs, "last", static_cast<std::size_t>(model.inputs.measured()));
+  }
+  const std::size_t arguments = n + model.inputs.names.size();
+  if (json.contains("trajectory")) {
+    const Json& part = read.member(json, "trajectory");
+    if (model.kind == ModelKind::map) read.fail("trajectory", "a map", "a flow");
+    model.trajectory = read_trajectory(read, part, n);
+    model.polynomial = read_polynomial(read, part, n, arguments);
+  } else if (json.contains("polynomial")) {
+    model.polynomial = read_polynomial(read, read.member(json, "polynomial"), n, arguments);
+  }
+  if (model.polynomial) {
+    const Vector& offset = model.inputs.offset;
+    if (!model.scaling.offset.isZero(0) || (offset.size() > 0 && !offset.isZero(0)))
+      read.fail("offset", "numbers that are not 0", "0 beside coefficients");
+  }
+
+  model.network = read_network(read, read.array(json, "layers"), arguments);
+  const auto width = model.network.layers.empty()
+                         ? static_cast<Eigen::Index>(arguments)
+                         : static_cast<Eigen::Index>(model.network.outputs());
+  if (n == 0 || model.network.layers.empty() != model.polynomial.has_value() ||
+      width != static_cast<Eigen::Index>(model.polynomial ? arguments : n))
+    read.fail("layers", fmt::format("{} outputs", width), fmt::format("{}, one per variable", n));
+  // A polynomial kernel is expanded when loaded: its size must be one that fit would have made.
+  if (!model.polynomial) {
+    const Layer& first = model.network.layers.front();
+    if (first.activation == Activation::power &&
+        !can_expand(static_cast<int>(arguments), static_cast<int>(n), first.power,
+                    static_cast<double>(first.weights.rows())))
+      read.fail("power",
+                fmt::format("{} with {} variables and {} units", first.power, arguments,
+                            first.weights.rows()),
+                "at most 1e5 coefficients, and 4e6 powers of its units");
+  }
+
+  if (json.contains("members"))
+    for (const Json& member : read.array(json, "members")) {
+      if (!member.is_array()) read.fail("members", member.type_name(), "lists of layers");
+      const Network network = read_network(read, member, arguments);
+      bool same = network.layers.size() == model.network.layers.size();
+      for (std::size_t k = 0; same && k < network.layers.size(); ++k) {
+        const Layer &a = network.layers[k], &b = model.network.layers[k];
+        same = a.biases.size() == b.biases.size() && a.activation == b.activation &&
+               a.power == b.power;
+      }
+      if (!same || model.polynomial)
+        read.fail("members", "a network of another shape", "that of the first");
+      model.members.push_back(network);
+    }
+
+  const Json& last = read.member(json, "last");
+  model.last_trajectory = read.text(last, "trajectory");
+  model.last_time = read.number(last, "time");
+  model.last_state = read.vector(last, "state", n);
+  if (!read.member(last, "sd").is_null()) model.last_state_sd = read.vector(last, "sd", n);
+  if (model.last_state_sd && !(model.last_state_sd->array() >= 0).all())
+    read.fail("last, sd", "a number < 0", "numbers >= 0");
+  model.step = read.number(json, "step");
+  model.data_scale = read.number(json, "data_scale");
+  model.size = read.vector(json, "size", arguments);
+  if (!(model.size.array() >= 0).all()) read.fail("size", "a number < 0", "numbers >= 0");
+  if (json.contains("sd")) model.sd = read.vector(json, "sd", n);
+  if (model.sd.size() > 0 && !(model.sd.array() >= 0).all())
+    read.fail("sd", "a number < 0", "numbers >= 0");
+  if (json.contains("noise")) model.noise = read.vector(json, "noise", n);
+  if (model.noise.size() > 0 && !(model.noise.array() >= 0).all())
+    read.fail("noise", "a number < 0", "numbers >= 0");
+  if (!(model.step > 0) || !(model.data_scale > 0))
+    read.fail("step or data_scale", "a number <= 0", "numbers > 0");
+  if (json.contains("calibration")) {
+    const Json& c = read.member(json, "calibration");
+    CalibrationPart& part = model.calibration.emplace();
+    part.level = read.number(c, "level");
+    part.starts = static_cast<int>(read.whole(c, "starts", 1, 1'000'000'000));
+    part.observed = c.contains("observed") && read.boolean(c, "observed");
+    const Vector leads = read.vector(c, "leads", read.array(c, "leads").size());
+    part.leads.assign(leads.begin(), leads.end());
+    part.factors = read.matrix(c, "factors");
+    for (const auto& [key, shares] :
+         {std::pair{"before", &part.before}, std::pair{"after", &part.after}}) {
+      if (!c.contains(key)) continue;  // of files before these were kept
+      const Vector v = read.vector(c, key, read.array(c, key).size());
+      if (v.size() != 0 && v.size() != leads.size())
+        read.fail(key, fmt::format("{} shares", v.size()), "one for each lead");
+      shares->assign(v.begin(), v.end());
+    }
+    bool good = !part.leads.empty() && part.leads.front() > 0 &&
+                part.factors.rows() == leads.size() &&
+                part.factors.cols() == static_cast<Eigen::Index>(n) &&
+                (part.factors.array() >= 0).all() && part.level > 0 && (1 + part.level) / 2 < 1;
+    for (std::size_t k = 1; k < part.leads.size(); ++k)
+      good = good && part.leads[k] > part.leads[k - 1];
+    if (!good)
+      read.fail("calibration", "a table that does not fit",
+                "increasing leads and a factor for each and every variable");
+  }
+  const Json& t = read.member(json, "training");
+  constexpr long many = std::numeric_limits<long>::max();
+  model.training = {read.text(t, "trainer"),
+                    read.text(t, "derivative"),
+                    read.text(t, "status"),
+                    read.text(t, "reason"),
+                    read.number(t, "noise_factor"),
+                    read.number(t, "noise_order"),
+                    read.whole(t, "rows", 1, many),
+                    read.whole(t, "trajectories", 1, many),
+                    read.whole(t, "iterations", 0, many),
+                    read.member(t, "objective").is_null()
+                        ? std::nullopt
+                        : std::optional(read.number(t, "objective")),
+                    read.seed(t)};
+  return model;
+}
+
+std::string checked_model_text(const Model& model) {
+  std::string text = model_to_text(model);
+  try {
+    model_from_text(text, "as it would be written");
+  } catch (const Error& e) {
+    throw_data({"the model that was learnt",
+                fmt::format("what cannot be read again ({})", e.what()),
+                "finite numbers that fit together",
+                "Nothing was written, and an older file stays. Give more rows or a lower degree; "
+                "this should not happen: report it with the data."});
+  }
+  return text;
+}
+
+void save_model(const Model& model, const std::filesystem::path& path) {
+  write_file(path, checked_model_text(model));
+}
+
+Model load_model(const std::filesystem::path& path) {
+  return model_from_text(read_file(path), path.string());
+}
+
+}  // namespace odecast

@@ -1,0 +1,169 @@
+#include "odecast/model/polynomial_posterior.hpp"
+
+#include <Eigen/Cholesky>
+#include <cassert>
+#include <cmath>
+
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+PolynomialPosterior::PolynomialPosterior(std::shared_ptr<const MonomialBasis> basis,
+                                         std::vector<CoefficientSet> sets, int outputs)
+    : basis_(std::move(basis)), sets_(std::move(sets)), outputs_(outputs) {
+  assert(!sets_.empty());
+  for (const CoefficientSet& m : sets_) {
+    theta_roots_.push_back(covariance_root(m.covariance));
+    start_roots_.push_back(covariance_root(m.last_covariance));
+  }
+}
+
+VectorField PolynomialPosterior::field(const Support& support, const Vector& theta) const {
+  PolynomialField f{basis_, Matrix::Zero(dimension(), basis_->size())};
+  for (std::size_t c = 0; c < support.size(); ++c)
+    f.coefficients(support[c].equation, support[c].monomial) = theta[static_cast<Eigen::Index>(c)];
+  return VectorField(std::move(f));
+}
+
+PolynomialPosterior::Draw PolynomialPosterior::draw_all(std::uint64_t seed,
+                                                        std::uint64_t index) const {
+  Stream stream(seed, Purpose::trajectory_draw, index);
+  double left = stream.uniform();
+  std::size_t k = 0;
+  while (k + 1 < sets_.size() && left >= sets_[k].weight) left -= sets_[k++].weight;
+  const CoefficientSet& m = sets_[k];
+  const auto normals = [&stream](Eigen::Index size) {
+    Vector z(size);
+    for (auto& x : z) x = stream.normal();
+    return z;
+  };
+  if (m.covariance.size() == 0) return {k, m.theta, {}};
+  const Vector shift = theta_roots_[k] * normals(m.theta.size());
+  if (m.last_state.size() == 0) return {k, m.theta + shift, {}};
+  return {k, m.theta + shift,
+          m.last_state + m.last_slope * shift + start_roots_[k] * normals(m.last_state.size())};
+}
+
+VectorField PolynomialPosterior::draw(std::uint64_t seed, std::uint64_t index) const {
+  const Draw d = draw_all(seed, index);
+  return field(sets_[d.set].support, d.theta);
+}
+
+std::optional<Vector> PolynomialPosterior::draw_start(std::uint64_t seed,
+                                                      std::uint64_t index) const {
+  if (sets_.front().last_state.size() == 0) return std::nullopt;
+  return draw_all(seed, index).start;
+}
+
+VectorField PolynomialPosterior::mean_field() const {
+  PolynomialField f{basis_, Matrix::Zero(dimension(), basis_->size())};
+  for (const CoefficientSet& m : sets_)
+    for (std::size_t c = 0; c < m.support.size(); ++c)
+      f.coefficients(m.support[c].equation, m.support[c].monomial) +=
+          m.weight * m.theta[static_cast<Eigen::Index>(c)];
+  return VectorField(std::move(f));
+}
+
+VectorField PolynomialPosterior::point_field() const {
+  if (atoms() > 0) return VectorField(PolynomialField{basis_, median_coefficients()});
+  return field(sets_.front().support, sets_.front().theta);
+}
+
+Moments PolynomialPosterior::moments(const Vector& u) const {
+  const int n = dimension();
+  std::vector<double> phi(static_cast<std::size_t>(basis_->size()));
+  basis_->evaluate(u.data(), phi.data());
+  // E f = Σ w f_k;  Cov f = Σ w (Φ C Φ' + f_k f_k') - E f E f'.
+  Moments total{Vector::Zero(n), Matrix::Zero(n, n)};
+  Matrix square = Matrix::Zero(n, n);
+  std::vector<Vector> means;
+  for (const CoefficientSet& m : sets_) {
+    Matrix design = Matrix::Zero(n, m.theta.size());
+    for (std::size_t c = 0; c < m.support.size(); ++c)
+      design(m.support[c].equation, static_cast<Eigen::Index>(c)) =
+          phi[static_cast<std::size_t>(m.support[c].monomial)];
+    means.push_back(design * m.theta);
+    total.mean += m.weight * means.back();
+    if (m.covariance.size() > 0)
+      total.covariance += m.weight * design * m.covariance * design.transpose();
+  }
+  for (std::size_t k = 0; k < sets_.size(); ++k) {
+    const Vector away = means[k] - total.mean;
+    total.covariance += sets_[k].weight * away * away.transpose();
+  }
+  return total;
+}
+
+Moments PolynomialPosterior::last_state() const {
+  const int n = dimension();
+  Moments total{Vector::Zero(n), Matrix::Zero(n, n)};
+  for (const CoefficientSet& m : sets_) total.mean += m.weight * m.last_state;
+  for (const CoefficientSet& m : sets_) {
+    const Vector away = m.last_state - total.mean;
+    total.covariance += m.weight * (m.last_covariance + away * away.transpose());
+    total.covariance += m.weight * m.last_slope * m.covariance * m.last_slope.transpose();
+  }
+  return total;
+}
+
+PolynomialPosterior::Coefficients PolynomialPosterior::coefficients() const {
+  const Matrix none = Matrix::Zero(outputs_, basis_->size());
+  Coefficients all{none, none, none};
+  for (const CoefficientSet& m : sets_)
+    for (std::size_t c = 0; c < m.support.size(); ++c) {
+      const FieldTerm& t = m.support[c];
+      all.probability(t.equation, t.monomial) += m.weight;
+      all.mean(t.equation, t.monomial) += m.weight * m.theta[static_cast<Eigen::Index>(c)];
+    }
+  Matrix square = none;
+  for (const CoefficientSet& m : sets_) {
+    Matrix away = -all.mean, own = none;
+    for (std::size_t c = 0; c < m.support.size(); ++c) {
+      const auto at = static_cast<Eigen::Index>(c);
+      away(m.support[c].equation, m.support[c].monomial) += m.theta[at];
+      if (m.covariance.size() > 0)
+        own(m.support[c].equation, m.support[c].monomial) = m.covariance(at, at);
+    }
+    square += m.weight * (own + away.cwiseAbs2());
+  }
+  all.sd = square.cwiseSqrt();
+  return all;
+}
+
+Matrix PolynomialPosterior::median_coefficients() const {
+  assert(atoms() > 0);
+  Matrix values = Matrix::Zero(outputs_ * basis_->size(), static_cast<Eigen::Index>(sets_.size()));
+  for (std::size_t k = 0; k < sets_.size(); ++k)
+    for (std::size_t c = 0; c < sets_[k].support.size(); ++c) {
+      const FieldTerm& t = sets_[k].support[c];
+      values(t.equation * basis_->size() + t.monomial, static_cast<Eigen::Index>(k)) =
+          sets_[k].theta[static_cast<Eigen::Index>(c)];
+    }
+  Matrix median(outputs_, basis_->size());
+  const Eigen::Index above = values.cols() / 2;
+  for (Eigen::Index q = 0; q < median.size(); ++q) {
+    double* of = values.row(q).data();
+    std::nth_element(of, of + above, of + values.cols());
+    median.data()[q] =
+        values.cols() % 2 == 1 ? of[above] : 0.5 * (*std::max_element(of, of + above) + of[above]);
+  }
+  return median;
+}
+
+std::uint64_t PolynomialPosterior::atoms() const {
+  for (const CoefficientSet& m : sets_)
+    if (m.covariance.size() > 0) return 0;
+  return sets_.size();
+}
+
+VectorField PolynomialPosterior::atom_field(std::uint64_t atom) const {
+  assert(atom < atoms());
+  return field(sets_[atom].support, sets_[atom].theta);
+}
+
+double PolynomialPosterior::atom_weight(std::uint64_t atom) const { return sets_[atom].weight; }
+
+std::uint64_t PolynomialPosterior::atom_of_draw(std::uint64_t seed, std::uint64_t index) const {
+  return draw_all(seed, index).set;
+}
+
+}  // namespace odecast

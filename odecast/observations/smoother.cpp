@@ -1,0 +1,216 @@
+#include "odecast/observations/smoother.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+namespace {
+
+using Band = std::array<double, 4>;  ///< entries (i, i) … (i+3, i)
+
+/// D'D of the third differences, by bands.
+std::vector<Band> penalty(const std::vector<double>& times) {
+  const std::size_t n = times.size();
+  std::vector<Band> bands(n, Band{});
+  if (n < 4) return bands;
+  // Times in units of the mean spacing; gaps much shorter than that would only spoil the condition.
+  const double unit = (times.back() - times.front()) / static_cast<double>(n - 1);
+  std::vector<double> t = {0};
+  for (std::size_t i = 1; i < n; ++i)
+    t.push_back(t.back() + std::max(0.05, (times[i] - times[i - 1]) / unit));
+  for (std::size_t i = 0; i + 3 < n; ++i) {
+    double row[4];
+    for (int a = 0; a < 4; ++a) {
+      double product = 1;
+      for (int b = 0; b < 4; ++b)
+        if (b != a)
+          product *= t[i + static_cast<std::size_t>(a)] - t[i + static_cast<std::size_t>(b)];
+      row[a] = 6 / product * std::sqrt((t[i + 3] - t[i]) / 3);
+    }
+    for (std::size_t a = 0; a < 4; ++a)
+      for (std::size_t b = a; b < 4; ++b) bands[i + a][b - a] += row[a] * row[b];
+  }
+  return bands;
+}
+
+/// W + λ D'D = L diag L', L with three bands below a unit diagonal.
+struct BandFactor {
+  std::vector<Band> l;  ///< [0] is the diagonal
+
+  BandFactor(const std::vector<Band>& p, const Matrix& weights, long column, double lambda)
+      : l(p.size()) {
+    const std::size_t n = p.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      Band row;  // column i of M
+      for (std::size_t k = 0; k < 4; ++k) row[k] = lambda * p[i][k];
+      row[0] += weights(static_cast<long>(i), column) + 1e-12;
+      for (std::size_t back = 1; back <= std::min<std::size_t>(3, i); ++back) {
+        const Band& before = l[i - back];
+        const double scaled = before[back] * before[0];
+        for (std::size_t k = 0; back + k < 4; ++k) row[k] -= scaled * before[back + k];
+      }
+      for (std::size_t k = 1; k < 4; ++k) row[k] = i + k < n ? row[k] / row[0] : 0;
+      l[i] = row;
+    }
+  }
+  void solve(double* x) const {
+    const std::size_t n = l.size();
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t k = 1; k < 4 && i + k < n; ++k) x[i + k] -= l[i][k] * x[i];
+    for (std::size_t i = 0; i < n; ++i) x[i] /= l[i][0];
+    for (std::size_t i = n; i-- > 0;)
+      for (std::size_t k = 1; k < 4 && i + k < n; ++k) x[i] -= l[i][k] * x[i + k];
+  }
+  /// Σ w_i (M⁻¹)_ii.
+  double trace(const Matrix& weights, long column) const {
+    // z[a][b] is (M⁻¹)_{i+1+a, i+1+b}, rows beyond the end being zero.
+    double z[3][3] = {}, sum = 0;
+    for (std::size_t i = l.size(); i-- > 0;) {
+      double next[3];
+      for (int j = 0; j < 3; ++j) {
+        next[j] = 0;
+        for (int k = 0; k < 3; ++k) next[j] -= l[i][static_cast<std::size_t>(k + 1)] * z[k][j];
+      }
+      double diagonal = 1 / l[i][0];
+      for (int k = 0; k < 3; ++k) diagonal -= l[i][static_cast<std::size_t>(k + 1)] * next[k];
+      sum += weights(static_cast<long>(i), column) * diagonal;
+      for (int a = 2; a > 0; --a)
+        for (int b = 2; b > 0; --b) z[a][b] = z[a - 1][b - 1];
+      z[0][0] = diagonal;
+      for (int k = 1; k < 3; ++k) z[0][k] = z[k][0] = next[k - 1];
+    }
+    return sum;
+  }
+};
+
+struct Fitted {
+  double rss = 0, trace = 0;
+  double last = 0;  ///< (M⁻¹)_nn of the last run
+};
+
+/// One variable of all runs at one λ.
+Fitted apply(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& weights,
+             const std::vector<std::vector<Band>>& penalties, long column, double lambda,
+             std::vector<Matrix>& out) {
+  Fitted fitted;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const Matrix& w = weights[r];
+    const BandFactor factor(penalties[r], w, column, lambda);
+    std::vector<double> z(runs[r].times.size());
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const double weight = w(static_cast<long>(i), column);
+      z[i] = weight > 0 ? weight * runs[r].values(static_cast<long>(i), column) : 0;
+    }
+    factor.solve(z.data());
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const auto row = static_cast<long>(i);
+      out[r](row, column) = z[i];
+      const double residual = runs[r].values(row, column) - z[i];
+      if (w(row, column) > 0) fitted.rss += w(row, column) * residual * residual;
+    }
+    fitted.trace += factor.trace(w, column);
+    fitted.last = 1 / factor.l.back()[0];
+  }
+  return fitted;
+}
+
+double median_of(std::vector<double> x) {
+  if (x.empty()) return 0;
+  const auto middle = x.begin() + static_cast<long>(x.size() / 2);
+  std::nth_element(x.begin(), middle, x.end());
+  return *middle;
+}
+
+/// Smooths one variable; its noise, and the sd of its last value.
+std::pair<double, double> smooth_variable(const std::vector<ObservedRun>& runs,
+                                          const std::vector<Matrix>& weights,
+                                          const std::vector<std::vector<Band>>& penalties,
+                                          long column, std::vector<Matrix>& out) {
+  double count = 0;
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (long i = 0; i < weights[r].rows(); ++i) count += weights[r](i, column) > 0;
+  const auto gcv = [&](double log_lambda) {
+    const Fitted f = apply(runs, weights, penalties, column, std::exp(log_lambda), out);
+    const double left = std::max(0.5, count - f.trace);
+    return portable_log(std::max(f.rss, 1e-300)) - 2 * portable_log(left);
+  };
+  // A coarse grid, then a parabola through its least value.
+  const double step = std::log(10.0);
+  std::vector<double> value;
+  constexpr int first = -2, last = 11;
+  for (int k = first; k <= last; ++k) value.push_back(gcv(k * step));
+  const auto best = std::min_element(value.begin(), value.end()) - value.begin();
+  double at = static_cast<double>(best + first) * step;
+  if (best > 0 && best + 1 < static_cast<long>(value.size())) {
+    const double a = value[static_cast<std::size_t>(best - 1)],
+                 b = value[static_cast<std::size_t>(best)],
+                 c = value[static_cast<std::size_t>(best + 1)];
+    if (a - 2 * b + c > 0) at += step * std::clamp(0.5 * (a - c) / (a - 2 * b + c), -1.0, 1.0);
+  }
+  const Fitted f = apply(runs, weights, penalties, column, std::exp(at), out);
+  const double noise = std::sqrt(f.rss / std::max(0.5, count - f.trace));
+  return {noise, noise * std::sqrt(f.last)};
+}
+
+}  // namespace
+
+Smoothed smooth(const std::vector<ObservedRun>& runs, bool robust) {
+  const long n = runs.front().values.cols();
+  Smoothed s;
+  std::vector<std::vector<Band>> penalties;
+  for (const ObservedRun& r : runs) {
+    penalties.push_back(penalty(r.times));
+    s.values.emplace_back(r.values.rows(), n);
+    s.weights.push_back(r.weights);
+  }
+  s.noise.resize(n);
+  s.last_sd.resize(n);
+  for (long c = 0; c < n; ++c) {
+    std::tie(s.noise[c], s.last_sd[c]) = smooth_variable(runs, s.weights, penalties, c, s.values);
+    for (int pass = 0; robust && pass < 10; ++pass) {
+      std::vector<double> sizes;
+      for (std::size_t r = 0; r < runs.size(); ++r)
+        for (long i = 0; i < runs[r].values.rows(); ++i)
+          if (runs[r].weights(i, c) > 0)
+            sizes.push_back(std::abs(runs[r].values(i, c) - s.values[r](i, c)));
+      const double scale = 1.4826 * median_of(std::move(sizes));
+      if (!(scale > 0)) break;
+      double change = 0;
+      for (std::size_t r = 0; r < runs.size(); ++r)
+        for (long i = 0; i < runs[r].values.rows(); ++i) {
+          if (!(runs[r].weights(i, c) > 0)) continue;
+          const double size = std::abs(runs[r].values(i, c) - s.values[r](i, c)) / scale;
+          const double w = runs[r].weights(i, c) * (size > kHuber ? kHuber / size : 1);
+          change = std::max(change, std::abs(w - s.weights[r](i, c)));
+          s.weights[r](i, c) = w;
+        }
+      smooth_variable(runs, s.weights, penalties, c, s.values);
+      s.noise[c] = scale;
+      if (change < 0.02) break;
+    }
+  }
+  double spread = 0, slope = 0;
+  for (long c = 0; c < n; ++c) {
+    double sum = 0, count = 0;
+    for (const Matrix& z : s.values) sum += z.col(c).sum(), count += static_cast<double>(z.rows());
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      const Matrix& z = s.values[r];
+      spread += (z.col(c).array() - sum / count).square().sum() / count;
+      for (long i = 0; i + 1 < z.rows(); ++i) {
+        const double rate =
+            (z(i + 1, c) - z(i, c)) / (runs[r].times[static_cast<std::size_t>(i + 1)] -
+                                       runs[r].times[static_cast<std::size_t>(i)]);
+        slope += rate * rate / count;
+      }
+    }
+  }
+  s.time_scale = slope > 0 ? std::sqrt(spread / slope) : 0;
+  return s;
+}
+
+}  // namespace odecast

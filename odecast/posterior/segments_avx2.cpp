@@ -1,3 +1,0 @@
-#include "odecast/posterior/segment_kernel.hpp"
-
-void odecast::run_segments_avx2(const SegmentJob& job) { run_segments(job); }

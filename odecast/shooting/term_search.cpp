@@ -1,0 +1,743 @@
+#include "odecast/shooting/term_search.hpp"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "odecast/core/random.hpp"
+
+namespace odecast {
+namespace {
+
+/// How much the choice among the monomials of a degree costs. At 1, y z is taken for y too often;
+/// from 2 on more does not help (docs/theory.md).
+constexpr double kDegreePenalty = 2;
+/// The same for averaging: a term of degree g has prior (d + 1)^(-g/4).
+constexpr double kAveragingPrior = 0.25;
+/// Sets of terms whose weight is less than exp(-kWindow / temper) of the best one's are not
+/// averaged.
+constexpr double kWindow = 16;
+/// Sets from which the quadratic model goes on to others.
+constexpr int kExpanded = 20;
+constexpr double kTight = 1e-3;  ///< continuity of a converged path, in noise sd
+constexpr double kHopeless =
+    3;                       ///< noise over the smoother's of a path that is not worth more steps
+constexpr int kShorter = 4;  ///< segments, where the equations do not fit
+constexpr int kGroups =
+    8;  ///< of residuals in a segment, where correlations on the scale of the motion are looked for
+constexpr double kDigits = 1e-8;  ///< noise below that part of a variable's size is the rounding of
+                                  ///< whoever computed it: not white
+constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
+
+FittedPath better(const std::vector<FittedPath>& paths) {
+  return *std::min_element(
+      paths.begin(), paths.end(),
+      [](const FittedPath& a, const FittedPath& b) { return a.score < b.score; });
+}
+
+}  // namespace
+
+TermSearch::TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
+                       const TrajectoryOptions& options, const Vector& active,
+                       const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
+                       Budget& budget, const Observer& observer)
+    : options_(options),
+      known_(known),
+      smoothed_(smoothed),
+      steps_(steps),
+      budget_(budget),
+      observer_(observer),
+      active_(active),
+      shooting_(std::move(runs), basis, 1, {}, options.threads) {
+  long rows = 0;
+  double span = 0, intervals = 0;
+  for (const auto& r : shooting_.runs()) {
+    rows += static_cast<long>(r.times.size());
+    span += r.times.back() - r.times.front();
+    intervals += static_cast<double>(r.times.size()) - 1;
+  }
+  const double spacing = span / std::max(1.0, intervals), tau = smoothed.time_scale;
+  // Half a time scale per segment, but at least ten segments.
+  long length = std::max(1L, std::lround(tau / 2 / spacing));
+  length = std::max(1L, std::min(length, rows / 10));
+  shooting_ = Shooting(shooting_.runs(), basis, static_cast<int>(length),
+                       {FlowMethod::rk4, tau / 6, 1}, options.threads, &budget_);
+  floor_ = Vector::Constant(dimension(), options.floor);
+}
+
+double TermSearch::tight(const Vector& noise) const {
+  return std::max(kTight, kSmallestGap / noise.minCoeff());
+}
+
+Support TermSearch::candidates(int degree) const {
+  Support list;
+  const MonomialBasis& basis = *shooting_.basis();
+  for (int i = 0; i < dimension(); ++i) {
+    if (active_[i] == 0) continue;
+    for (int m = 0; m < basis.size(); ++m) {
+      int total = 0;
+      bool moving = true;
+      for (int v = 0; v < basis.variables(); ++v) {
+        total += basis.powers(m)[index(v)];
+        if (basis.powers(m)[index(v)] > 0 && active_[v] == 0) moving = false;
+      }
+      if (moving && total <= degree) list.push_back({i, m});
+    }
+  }
+  return list;
+}
+
+double TermSearch::penalty(const FieldTerm& term) const {
+  return portable_log(shooting_.counts().sum()) +
+         kDegreePenalty * 2 * degree_of(term) * portable_log(shooting_.basis()->variables() + 1.0);
+}
+
+double TermSearch::averaging_penalty(const FieldTerm& term) const {
+  const double T = options_.temper;
+  return T *
+         (0.5 * portable_log(2 * shooting_.counts().sum() / T) +
+          kAveragingPrior * degree_of(term) * portable_log(shooting_.basis()->variables() + 1.0));
+}
+
+FittedPath TermSearch::start(const Support& support) {
+  FittedPath path{support, Vector::Zero(static_cast<long>(support.size())),
+                  Matrix(shooting_.segments(), dimension()), initial_noise()};
+  for (int j = 0; j < shooting_.segments(); ++j)
+    path.starts.row(j) =
+        smoothed_.values[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
+  shooting_.set_noise(path.noise);
+  double best = cost(path, gaps(1));
+  for (const double ridge : {1e-6, 1e-4, 1e-2, 1.0}) {
+    FittedPath other = path;
+    other.theta = integral_regression(support, ridge);
+    const double c = cost(other, gaps(1));
+    if (c < best || !std::isfinite(best)) best = c, path.theta = other.theta;
+  }
+  return path;
+}
+
+double TermSearch::cost(const FittedPath& path, const Vector& gap_sd) {
+  const auto e = shooting_.evaluate(path.support, path.theta, path.starts, false);
+  const double c = total_cost(shooting_, e, path.theta, path.starts, gap_sd);
+  return std::isfinite(c) ? c : kInfinity;
+}
+
+bool TermSearch::descend(FittedPath& path, const Vector& gap_sd, int most, double gain) {
+  auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
+  double now = total_cost(shooting_, e, path.theta, path.starts, gap_sd), damping = 0;
+  bool smooth_way = true;
+  if (!std::isfinite(now)) return false;
+  // Gaps of nearly clean data are round-off: each adds its square in units of its sd, and no step
+  // removes it.
+  const double round_off = 4 * std::numeric_limits<double>::epsilon() / gap_sd.minCoeff();
+  const double asked = gain;
+  gain = std::max(gain, shooting_.segments() * dimension() * round_off * round_off);
+  for (int k = 0; k < most && !budget_.over();) {
+    observer_("fitting", 0);
+    const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd, damping);
+    const Vector dtheta = theta_step(s, damping);
+    FittedPath trial = path;
+    trial.theta += dtheta;
+    trial.starts += state_steps(shooting_, s, dtheta);
+    ++steps_;
+    bool better = false;
+    if (trial.theta.allFinite() && trial.starts.allFinite()) {
+      auto next = shooting_.evaluate(trial.support, trial.theta, trial.starts, true);
+      const double cost = total_cost(shooting_, next, trial.theta, trial.starts, gap_sd);
+      better = cost < now;
+      if (better) {
+        const double fall = now - cost;
+        path.theta = std::move(trial.theta);
+        path.starts = std::move(trial.starts);
+        e = std::move(next);
+        now = cost;
+        damping = damping > 1e-5 ? damping / 10 : 0;
+        ++k;
+        if (fall < gain) return smooth_way;
+      } else if (std::abs(cost - now) <=
+                 std::max(1e-9 * std::abs(now), gain > asked ? gain : 0.1 * gain)) {
+        return smooth_way;  // flat to round-off
+      }
+    }
+    if (!better) {
+      smooth_way = false;
+      damping = std::max(1e-4, 10 * damping);
+      if (damping > 1e5) return false;
+    }
+  }
+  return smooth_way;
+}
+
+Vector TermSearch::estimated_noise(const FittedPath& path) {
+  if (options_.robust) {
+    Vector noise = path.noise;
+    for (int i = 0; i < dimension(); ++i) {
+      std::vector<double> sizes;
+      for_each_residual(path, [&](int variable, double r) {
+        if (variable == i) sizes.push_back(std::abs(r));
+      });
+      const auto middle = sizes.begin() + static_cast<long>(sizes.size() / 2);
+      std::nth_element(sizes.begin(), middle, sizes.end());
+      if (middle != sizes.end() && std::isfinite(*middle))
+        noise[i] = std::max(1.4826 * *middle, floor_[i]);
+    }
+    return noise;
+  }
+  const auto e = shooting_.evaluate(path.support, path.theta, path.starts, false);
+  Vector noise(dimension());
+  const double spent = static_cast<double>(path.theta.size()) / dimension() +
+                       static_cast<double>(shooting_.runs().size());
+  for (int i = 0; i < dimension(); ++i) {
+    const double left = std::max(1.0, shooting_.counts()[i] - spent);
+    noise[i] = std::max(std::sqrt(e.squares[i] / left), floor_[i]);
+    if (!std::isfinite(noise[i])) noise[i] = path.noise[i];
+  }
+  return noise;
+}
+
+void TermSearch::use(const FittedPath& path) {
+  shooting_.set_noise(path.noise);
+  if (options_.robust) reweigh(path);
+}
+
+template <class Visit>
+void TermSearch::for_each_residual(const FittedPath& path, Visit visit) const {
+  const auto u = shooting_.path(path.support, path.theta, path.starts);
+  for (std::size_t r = 0; r < u.size(); ++r) {
+    const ObservedRun& run = shooting_.runs()[r];
+    for (long k = 0; k < u[r].rows(); ++k)
+      for (int i = 0; i < dimension(); ++i)
+        if (run.weights(k, i) > 0) visit(i, run.values(k, i) - u[r](k, i));
+  }
+}
+
+void TermSearch::converge(FittedPath& path, bool quick) {
+  for (int round = 0; round < 12; ++round) {
+    use(path);
+    const double q = tight(path.noise);
+    if (!descend(path, gaps(q), 30, 0.02) && !quick) {
+      // Open the gaps again and close them slowly.
+      FittedPath other = path;
+      for (const double wide : {0.2, 0.06, 0.02, 0.006})
+        if (wide > q) descend(other, gaps(wide), 6, 0.1);
+      descend(other, gaps(q), 30, 0.02);
+      if (cost(other, gaps(q)) < cost(path, gaps(q)))
+        path.theta = other.theta, path.starts = other.starts;
+    }
+    const Vector noise = residual_noise(path);
+    const double moved = (noise.array() / path.noise.array() - 1).abs().maxCoeff();
+    path.noise = noise;
+    use(path);
+    const bool refined = refine(path);
+    if ((moved < 0.01 && !refined) || budget_.over()) break;
+    // Far from the data, and not about to come closer.
+    if (round >= 2 && moved < 0.2 &&
+        noise.cwiseQuotient(initial_noise()).cwiseAbs2().mean() > kHopeless * kHopeless)
+      break;
+  }
+  rate(path);
+}
+
+void TermSearch::rate(FittedPath& path) {
+  if (options_.robust) {
+    const Vector unit = initial_noise();
+    double score = 0;
+    for_each_residual(path, [&](int i, double r) {
+      const double z = std::abs(r) / unit[i];
+      score += z <= kHuber ? z * z : kHuber * (2 * z - kHuber);
+    });
+    charge(path, score);
+    return;
+  }
+  const auto e = shooting_.evaluate(path.support, path.theta, path.starts, false);
+  double score = 0;
+  for (int i = 0; i < dimension(); ++i) {
+    const double n = shooting_.counts()[i];
+    if (known_)
+      score += e.squares[i] / ((*known_)[i] * (*known_)[i]);
+    else if (!std::isfinite(e.squares[i]))
+      score = kInfinity;  // a segment blows up
+    else if (n > 0)
+      score += n * portable_log(std::max({e.squares[i] / n, floor_[i] * floor_[i], 1e-300}));
+  }
+  charge(path, score);
+}
+
+bool TermSearch::eliminate(FittedPath& path, const Vector& gap_sd) {
+  if (path.support.empty()) return false;
+  const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
+  const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
+  Eigen::MatrixXd C = inverse_information(s.Q);
+  Vector theta = path.theta;
+  const long p = theta.size();
+  std::vector<char> gone(index(p), 0);
+  double sum = 0;
+  long removed = 0;
+  const long most = std::max(1L, p / 3);
+  while (removed < most) {
+    long worst = -1;
+    double least = 0, z2_worst = 0;
+    for (long c = 0; c < p; ++c) {
+      if (gone[index(c)] || !(C(c, c) > 0)) continue;
+      const double z2 = theta[c] * theta[c] / C(c, c),
+                   excess = z2 - penalty(path.support[index(c)]);
+      if (excess < least) least = excess, worst = c, z2_worst = z2;
+    }
+    if (worst < 0 || (removed > 0 && sum + z2_worst >= 6)) break;
+    sum += z2_worst;
+    ++removed;
+    gone[index(worst)] = 1;
+    const Vector column = C.col(worst);
+    theta -= column * (theta[worst] / column[worst]);
+    C -= column * column.transpose() / column[worst];
+    theta[worst] = 0;
+  }
+  if (removed == 0) return false;
+  const Vector dtheta = theta - path.theta;
+  const Matrix ds = state_steps(shooting_, s, dtheta);
+  FittedPath best;
+  double best_cost = kInfinity;
+  for (const double part : {1.0, 0.3, 0.0}) {
+    FittedPath trial;
+    trial.noise = path.noise;
+    trial.starts = path.starts + part * ds;
+    std::vector<double> kept;
+    for (long c = 0; c < p; ++c) {
+      if (gone[index(c)]) continue;
+      trial.support.push_back(path.support[index(c)]);
+      kept.push_back(path.theta[c] + part * dtheta[c]);
+    }
+    trial.theta = Eigen::Map<Vector>(kept.data(), static_cast<long>(kept.size()));
+    const double c = cost(trial, gap_sd);
+    if (c < best_cost) best_cost = c, best = std::move(trial);
+    if (part == 1.0 && best_cost < kInfinity && best_cost < cost(path, gap_sd) + 2 * sum + 2) break;
+  }
+  if (best_cost == kInfinity) return false;
+  path = std::move(best);
+  return true;
+}
+
+FittedPath TermSearch::anneal(FittedPath path, double from, double eliminate_from) {
+  for (double q = from; q > kTight && !budget_.over(); q /= 2) {
+    use(path);
+    descend(path, gaps(q), 3, 1);
+    if (q <= eliminate_from && eliminate(path, gaps(q))) descend(path, gaps(q), 2, 1);
+    // The noise is that of the smoother until the path is nearly continuous.
+  }
+  converge(path);
+  while (!budget_.over() && eliminate(path, gaps(tight(path.noise)))) converge(path);
+  return path;
+}
+
+FittedPath TermSearch::find(const Support& support) {
+  FittedPath begin = start(support);
+  use(begin);
+  for (double q = 1; q > 0.3; q /= 2) descend(begin, gaps(q), 3, 1);
+  std::vector<FittedPath> found;
+  for (const double from : {0.25, 0.0, 0.03}) {
+    found.push_back(anneal(begin, 0.25, from));
+    reset_flow();
+    if (budget_.over()) break;
+    for (std::size_t k = 0; k + 1 < found.size(); ++k)
+      if (found[k].support == found.back().support) return better(found);
+  }
+  return better(found);
+}
+
+FittedPath TermSearch::follow(const Support& support) {
+  FittedPath path = start(support);
+  for (double q = 1; q > kTight && !budget_.over(); q /= 2) {
+    use(path);
+    descend(path, gaps(q), 3, 1);
+  }
+  converge(path);
+  return path;
+}
+
+TermSearch::Linearised TermSearch::linearise(const FittedPath& path, const Support& all) {
+  Linearised l;
+  l.all = all;
+  for (const FieldTerm& t : path.support)
+    if (!std::binary_search(all.begin(), all.end(), t)) l.all.push_back(t);
+  std::sort(l.all.begin(), l.all.end());
+  l.theta = Vector::Zero(static_cast<long>(l.all.size()));
+  for (std::size_t c = 0; c < path.support.size(); ++c) {
+    const auto at = std::lower_bound(l.all.begin(), l.all.end(), path.support[c]) - l.all.begin();
+    l.theta[at] = path.theta[static_cast<long>(c)];
+    l.chosen.push_back(static_cast<int>(at));
+  }
+  use(path);
+  const auto e = shooting_.evaluate(l.all, l.theta, path.starts, true);
+  l.sweep = sweep(shooting_, e, l.theta, path.starts, gaps(tight(path.noise)));
+  l.model.Q = l.sweep.Q;
+  l.model.b = l.sweep.gamma + l.sweep.Q * l.theta;
+  for (const FieldTerm& t : l.all) l.model.penalty.push_back(penalty(t));
+  return l;
+}
+
+FittedPath TermSearch::moved(const FittedPath& from, const Linearised& l,
+                             const std::vector<int>& set) {
+  const Vector theta = l.model.minimiser(set);
+  Vector whole = Vector::Zero(l.theta.size());
+  FittedPath path;
+  path.noise = from.noise;
+  path.theta = theta;
+  for (std::size_t c = 0; c < set.size(); ++c) {
+    path.support.push_back(l.all[index(set[c])]);
+    whole[set[c]] = theta[static_cast<long>(c)];
+  }
+  const Matrix ds = state_steps(shooting_, l.sweep, whole - l.theta);
+  path.starts = from.starts + ds;
+  if (cost(path, gaps(tight(from.noise))) == kInfinity) path.starts = from.starts;
+  return path;
+}
+
+void TermSearch::improve(FittedPath& path, const Support& all) {
+  for (int round = 0; round < 8 && !budget_.over(); ++round) {
+    const Linearised l = linearise(path, all);
+    struct Proposal {
+      double change;
+      std::vector<int> set;
+    };
+    std::vector<Proposal> proposals;
+    const auto propose = [&](double change, const std::vector<int>& set) {
+      if (set == l.chosen || change >= 0) return;
+      for (const Proposal& p : proposals)
+        if (p.set == set) return;
+      proposals.push_back({change, set});
+    };
+    std::vector<int> set = l.chosen;
+    const double straight = l.model.settle(set);
+    propose(straight, set);
+    auto list = l.model.moves(l.chosen);
+    std::sort(list.begin(), list.end());
+    for (std::size_t k = 0; k < std::min<std::size_t>(12, list.size()) && !budget_.over(); ++k) {
+      budget_.spend(QuadraticModel::kMostMoves * l.model.work(l.chosen.size()));
+      std::vector<int> through = l.chosen;
+      QuadraticModel::apply(through, list[k]);
+      propose(list[k].change, through);
+      const double change = list[k].change + l.model.settle(through);
+      propose(change, through);
+    }
+    std::stable_sort(proposals.begin(), proposals.end(),
+                     [](const Proposal& x, const Proposal& y) { return x.change < y.change; });
+    bool moved_on = false;
+    for (std::size_t k = 0;
+         k < std::min<std::size_t>(4, proposals.size()) && !moved_on && !budget_.over(); ++k) {
+      FittedPath other = moved(path, l, proposals[k].set);
+      converge(other);
+      while (!budget_.over() && eliminate(other, gaps(tight(other.noise)))) converge(other);
+      if (other.score < path.score - 1e-6) {
+        path = std::move(other);
+        moved_on = true;
+      }
+      use(path);
+    }
+    if (!moved_on) return;
+  }
+}
+
+std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support& all) {
+  for (int round = 0;; ++round) {
+    Linearised l = linearise(path, all);
+    for (std::size_t c = 0; c < l.all.size(); ++c) l.model.penalty[c] = averaging_penalty(l.all[c]);
+    struct Known {
+      double change;
+      std::vector<int> set;
+      bool expanded;
+    };
+    std::vector<Known> known = {{0, l.chosen, false}};
+    std::set<std::vector<int>> seen = {l.chosen};
+    for (int pops = 0; pops < kExpanded && !budget_.over(); ++pops) {
+      budget_.spend(l.model.work(l.chosen.size()));
+      std::size_t next = known.size();
+      for (std::size_t k = 0; k < known.size(); ++k)
+        if (!known[k].expanded && (next == known.size() || known[k].change < known[next].change))
+          next = k;
+      if (next == known.size()) break;
+      known[next].expanded = true;
+      const Known from = known[next];
+      for (const auto& move : l.model.moves(from.set)) {
+        const double change = from.change + move.change;
+        if (change > kWindow + 4) continue;
+        std::vector<int> set = from.set;
+        QuadraticModel::apply(set, move);
+        if (set.empty() || !seen.insert(set).second) continue;
+        known.push_back({change, std::move(set), false});
+      }
+    }
+    std::stable_sort(known.begin() + 1, known.end(),
+                     [](const Known& x, const Known& y) { return x.change < y.change; });
+    std::vector<FittedPath> paths = {path};
+    for (std::size_t k = 1;
+         k < known.size() && static_cast<int>(k) <= options_.neighbours && !budget_.over(); ++k) {
+      use(path);
+      FittedPath other = moved(path, l, known[k].set);
+      converge(other, true);
+      if (other.weighed < path.weighed + kWindow) paths.push_back(std::move(other));
+    }
+    std::stable_sort(paths.begin(), paths.end(),
+                     [](const FittedPath& x, const FittedPath& y) { return x.score < y.score; });
+    if (paths.front().support == path.support || round == 3 || budget_.over()) return paths;
+    path = paths.front();
+  }
+}
+
+bool TermSearch::refine(const FittedPath& path) {
+  const Flow& now = shooting_.flow();
+  Flow finer = now;
+  if (now.method == FlowMethod::rk4)
+    finer.method = FlowMethod::rk8;
+  else
+    finer.substeps *= 2;
+  if (finer.substeps > 64) return false;
+  const Vector error = shooting_.flow_error(finer, path.support, path.theta, path.starts);
+  const double limit = 0.02, many = std::sqrt(static_cast<double>(shooting_.segments()));
+  bool shows = false;
+  for (int i = 0; i < dimension(); ++i)
+    shows = shows || error[i] * many >
+                         limit * path.noise[i] + 4 * std::numeric_limits<double>::epsilon() * many;
+  const double largest = error.maxCoeff();
+  if (!shows || (now.method == FlowMethod::rk8 && largest > flow_error_ / 4)) return false;
+  flow_error_ = largest;
+  shooting_.set_flow(finer);
+  use(path);
+  return true;
+}
+
+void TermSearch::reset_flow() {
+  shooting_.set_flow({FlowMethod::rk4, shooting_.flow().longest_step, 1});
+  flow_error_ = kInfinity;
+}
+
+void TermSearch::reweigh(const FittedPath& path) {
+  const auto u = shooting_.path(path.support, path.theta, path.starts);
+  std::vector<Matrix> weights;
+  for (std::size_t r = 0; r < u.size(); ++r) {
+    const ObservedRun& run = shooting_.runs()[r];
+    weights.push_back(run.weights);
+    for (long k = 0; k < u[r].rows(); ++k)
+      for (int i = 0; i < dimension(); ++i) {
+        if (!(run.weights(k, i) > 0)) continue;
+        const double size = std::abs(run.values(k, i) - u[r](k, i)) / path.noise[i];
+        weights[r](k, i) = size > kHuber ? kHuber / size : 1;
+      }
+  }
+  shooting_.set_weights(weights);
+}
+
+double TermSearch::covariance_factor(const FittedPath& path) const {
+  if (!options_.robust) return 1;
+  double n = 0, squares = 0, weights = 0, inside = 0;
+  for_each_residual(path, [&](int i, double r) {
+    const double z = std::abs(r) / path.noise[i];
+    n += 1;
+    squares += std::min(z * z, kHuber * kHuber);
+    weights += z > kHuber ? kHuber / z : 1;
+    inside += z <= kHuber;
+  });
+  return squares * weights / (inside * inside);
+}
+
+TermSearch::Lagged TermSearch::lagged_products(const std::vector<Matrix>& u, const Vector& noise,
+                                               int variable, int group, int lags) const {
+  Lagged l{std::vector<double>(index(lags) + 1, 0), std::vector<double>(index(lags) + 1, 0)};
+  for (std::size_t r = 0; r < u.size(); ++r) {
+    const ObservedRun& run = shooting_.runs()[r];
+    std::vector<double> z, observed;
+    for (long k = 0; k < u[r].rows(); ++k) {
+      if (k % group == 0) z.push_back(0), observed.push_back(0);
+      const double w = run.weights(k, variable);
+      if (w > 0)
+        z.back() += std::sqrt(w) * (run.values(k, variable) - u[r](k, variable)) / noise[variable],
+            observed.back() += 1;
+    }
+    for (std::size_t k = 0; k < z.size(); ++k) z[k] /= std::sqrt(std::max(1.0, observed[k]));
+    for (std::size_t lag = 0; lag < l.pairs.size(); ++lag)
+      for (std::size_t k = lag; k < z.size(); ++k)
+        if (observed[k] > 0 && observed[k - lag] > 0)
+          l.products[lag] += z[k] * z[k - lag], l.pairs[lag] += 1;
+  }
+  return l;
+}
+
+double TermSearch::autocorrelation(const FittedPath& path) const {
+  const auto u = shooting_.path(path.support, path.theta, path.starts);
+  double neighbours = 0, squares = 0;
+  for (int i = 0; i < dimension(); ++i) {
+    const Lagged l = lagged_products(u, path.noise, i, 1, 1);
+    neighbours += l.products[1];
+    squares += l.products[0];
+  }
+  return squares > 0 ? neighbours / squares : 0;
+}
+
+double TermSearch::persistence(const FittedPath& path) const {
+  const auto u = shooting_.path(path.support, path.theta, path.starts);
+  const int group = (shooting_.per_segment() + kGroups - 1) / kGroups,
+            lags = (2 * shooting_.per_segment() + group - 1) / group;
+  double statistic = 0, expected = 0, variance = 0;
+  for (int i = 0; i < dimension(); ++i) {
+    if (active_[i] == 0 || path.noise[i] < kDigits) continue;
+    const Lagged l = lagged_products(u, path.noise, i, group, lags);
+    const double size = l.products[0] / l.pairs[0];
+    for (std::size_t j = 1; j < l.pairs.size(); ++j) {
+      if (l.pairs[j] == 0) continue;
+      const double k = 1 - static_cast<double>(j) / (lags + 1), product = l.products[j] / size;
+      statistic += k * k * product * product / l.pairs[j];  // k² n ρ²
+      expected += k * k;
+      variance += 2 * k * k * k * k;
+    }
+  }
+  return variance > 0 ? (statistic - expected) / std::sqrt(variance) : 0;
+}
+
+LoosePath TermSearch::loosen(const Support& candidates, bool all) {
+  reset_flow();
+  FittedPath path = start(candidates);
+  use(path);
+  Vector gap_sd = likeliest_gaps(path, path.noise);
+  while (!all && !budget_.over() && eliminate(path, gaps_of_forecasts(path, gap_sd)))
+    gap_sd = likeliest_gaps(path, gap_sd);
+  // Shorter segments, so that what the equations lack has a say within them too; white noise keeps
+  // its variance per time.
+  const auto states = shooting_.path(path.support, path.theta, path.starts);
+  const double before = shooting_.segment_time();
+  std::size_t longest = 0;
+  for (const ObservedRun& run : shooting_.runs()) longest = std::max(longest, run.times.size());
+  const int length = std::min(shooting_.per_segment(), static_cast<int>(longest)) / kShorter;
+  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, length), shooting_.flow(),
+                       options_.threads, &budget_);
+  path.starts.resize(shooting_.segments(), dimension());
+  for (int j = 0; j < shooting_.segments(); ++j)
+    path.starts.row(j) = states[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
+  use(path);
+  if (before > 0)
+    gap_sd *= std::sqrt(shooting_.segment_time() / before);
+  else  // there were no gaps to learn from
+    gap_sd = likeliest_gaps(path, path.noise);
+  do descend(path, gap_sd, 30, 0.1);
+  while (!budget_.over() && refine(path));
+  do {
+    gap_sd = gaps_of_forecasts(path, gap_sd);
+    descend(path, gap_sd, 30, 0.1);
+  } while (!all && !budget_.over() && eliminate(path, gap_sd));
+  rate(path);
+  return {path, {gap_sd, shooting_.segment_time()}};
+}
+
+Vector TermSearch::gaps_of_forecasts(const FittedPath& path, const Vector& gap_sd) const {
+  const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
+  const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
+  return gap_sd * std::sqrt(gaps_needed(shooting_, path.support, path.theta, path.starts, gap_sd,
+                                        inverse_information(s.Q), active_));
+}
+
+Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
+  const Vector least = gaps(tight(path.noise));
+  for (int k = 0; k < 60 && !budget_.over(); ++k) {
+    descend(path, gap_sd, 10, 0.1);
+    const auto e = shooting_.evaluate(path.support, path.theta, path.starts, true);
+    const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
+    const Vector likelier =
+        likelier_gaps(shooting_, e, s, path.starts, gap_sd, inverse_information(s.Q))
+            .cwiseMax(least);
+    // Gaps far below the noise do no more than fall.
+    const bool settled =
+        ((likelier.array() / gap_sd.array() - 1).abs() < 0.02 ||
+         likelier.array() < 0.1 * path.noise.array() || active_.head(dimension()).array() == 0)
+            .all();
+    gap_sd = likelier;
+    if (settled) break;
+  }
+  return gap_sd;
+}
+
+double TermSearch::degree_of(const FieldTerm& term) const {
+  int degree = 0;
+  for (const int p : shooting_.basis()->powers(term.monomial)) degree += p;
+  return std::max(degree, 1);
+}
+
+void TermSearch::charge(FittedPath& path, double misfit) const {
+  path.score = path.weighed = std::isfinite(misfit) ? misfit : kInfinity;
+  for (const FieldTerm& t : path.support)
+    path.score += penalty(t), path.weighed += averaging_penalty(t);
+}
+
+double TermSearch::explained(const Support& support) {
+  long rows = 0;
+  for (const ObservedRun& run : shooting_.runs()) rows += run.values.rows();
+  const long terms = static_cast<long>(support.size()) / dimension() + 1,
+             enough = std::max(1L, rows / (4 * terms));
+  const Shooting windows(shooting_.runs(), shooting_.basis(),
+                         static_cast<int>(std::min<long>(shooting_.per_segment(), enough)),
+                         shooting_.flow(), options_.threads);
+  Vector shares;
+  integral_regression(windows, support, 1e-6, &shares);
+  double least = 1;
+  for (int i = 0; i < dimension(); ++i)
+    if (active_[i] != 0) least = std::min(least, shares[i]);
+  return least;
+}
+
+Vector TermSearch::integral_regression(const Shooting& windows, const Support& support,
+                                       double ridge, Vector* explained) {
+  const MonomialBasis& basis = *windows.basis();
+  const int n = dimension(), F = basis.size();
+  // Windows of one segment each; the trapezoidal rule on the smoothed observations, linear between
+  // their times.
+  Matrix rows = Matrix::Zero(windows.segments(), F), change = Matrix::Zero(windows.segments(), n);
+  std::vector<double> phi(index(F)), before(index(F));
+  Vector arguments(basis.variables());
+  for (int j = 0; j < windows.segments(); ++j) {
+    const auto& s = windows.segment(j);
+    const Matrix& z = smoothed_.values[index(s.run)];
+    const ObservedRun& run = windows.runs()[index(s.run)];
+    for (long row = s.first + 1; row <= s.first + s.intervals(); ++row) {
+      const double begin = run.times[index(row - 1)], length = run.times[index(row)] - begin;
+      const auto evaluate = [&](double t, const Vector& inputs, std::vector<double>& values) {
+        const double x = (t - begin) / length;
+        arguments.head(n) = ((1 - x) * z.row(row - 1) + x * z.row(row)).transpose();
+        arguments.tail(inputs.size()) = inputs;
+        basis.evaluate(arguments.data(), values.data());
+      };
+      for (const DrivenPiece& piece : pieces(run, row)) {
+        if (windows.inputs() > 0 || row == s.first + 1) evaluate(piece.begin, piece.from, before);
+        evaluate(piece.end, piece.to, phi);
+        const double h = piece.end - piece.begin;
+        for (int m = 0; m < F; ++m) rows(j, m) += 0.5 * h * (phi[index(m)] + before[index(m)]);
+        phi.swap(before);
+      }
+    }
+    const auto state = [&](int row, int i) {
+      return explained && run.weights(row, i) > 0 ? run.values(row, i) : z(row, i);
+    };
+    for (int i = 0; i < n; ++i)
+      change(j, i) = state(s.first + s.intervals(), i) - state(s.first, i);
+  }
+  Vector theta = Vector::Zero(static_cast<long>(support.size()));
+  if (explained) *explained = Vector::Zero(n);
+  for (int i = 0; i < n; ++i) {
+    std::vector<int> terms;
+    for (std::size_t c = 0; c < support.size(); ++c)
+      if (support[c].equation == i) terms.push_back(static_cast<int>(c));
+    const long p = static_cast<long>(terms.size());
+    if (p == 0) continue;
+    Eigen::MatrixXd X(rows.rows(), p);
+    for (long c = 0; c < p; ++c) X.col(c) = rows.col(support[index(terms[index(c)])].monomial);
+    Eigen::MatrixXd gram = X.transpose() * X;
+    gram.diagonal() += ridge * gram.diagonal();
+    gram.diagonal().array() += 1e-300;
+    const Vector solved = Eigen::LDLT<Eigen::MatrixXd>(gram).solve(X.transpose() * change.col(i));
+    for (long c = 0; c < p; ++c) theta[terms[index(c)]] = solved[c];
+    const auto count = static_cast<double>(rows.rows()), all = change.col(i).squaredNorm();
+    if (explained && rows.rows() > p && all > 0)
+      (*explained)[i] = 1 - (change.col(i) - X * solved).squaredNorm() / all * count /
+                                (count - static_cast<double>(p));
+  }
+  return theta;
+}
+
+}  // namespace odecast

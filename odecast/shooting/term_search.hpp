@@ -1,0 +1,176 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+
+#include "odecast/observations/smoother.hpp"
+#include "odecast/shooting/quadratic_model.hpp"
+#include "odecast/shooting/trajectory_fit.hpp"
+
+namespace odecast {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// A set of terms with its path.
+struct FittedPath {
+  Support support;
+  Vector theta;
+  Matrix starts;
+  Vector noise;
+  double score = kInfinity;    ///< of the search, lower is better
+  double weighed = kInfinity;  ///< of the average: the weight is exp(-weighed / temper)
+};
+
+/// A path with gaps between its segments.
+struct LoosePath {
+  FittedPath path;
+  Forcing forcing;
+};
+
+/// The search for terms on one set of observations.
+class TermSearch {
+ public:
+  /// `active` is 0 for a constant variable or input; `known` is the noise, where given. Model
+  /// units. `options`, `smoothed`, `steps`, `budget` and `observer` must outlive it. Once the
+  /// budget is over everything ends soon with what it has; the budget may be renewed.
+  TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
+             const TrajectoryOptions& options, const Vector& active,
+             const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
+             Budget& budget, const Observer& observer);
+
+  int dimension() const { return shooting_.dimension(); }
+  Shooting& shooting() { return shooting_; }
+  /// q of a path that counts as continuous.
+  double tight(const Vector& noise) const;
+  /// All terms up to a degree.
+  Support candidates(int degree) const;
+  /// The share of the observed motion that the integral form of start() explains with these terms,
+  /// in the variable where it is least, over N windows of a segment or less: less what p terms of
+  /// an equation explain of anything, 1 - (1 - R²) N / (N - p), and 0 where N <= p.
+  double explained(const Support& support);
+  /// Terms by annealing: several ways to eliminate, until two agree.
+  FittedPath find(const Support& support);
+  /// The path of a given set of terms.
+  FittedPath follow(const Support& support);
+  /// To the minimum at tight continuity, with the noise that belongs to it, and an integrator whose
+  /// error does not show.
+  void converge(FittedPath& path, bool quick = false);
+  /// Local search: sets that the quadratic model proposes, refitted, accepted if the score falls.
+  /// To leave a local minimum it goes through each of the least bad single moves.
+  void improve(FittedPath& path, const Support& all);
+  /// The path and the sets of terms around it: best first in the quadratic model, through moves
+  /// from the best ones found so far, then refitted. The best path comes first.
+  std::vector<FittedPath> neighbourhood(FittedPath path, const Support& all);
+  /// Noise, and where outliers are about weights, of the path.
+  void use(const FittedPath& path);
+  /// Of a converged path, whether or not the noise was given.
+  Vector residual_size(const FittedPath& path) {
+    return known_ ? estimated_noise(path) : path.noise;
+  }
+  Vector initial_noise() const { return known_ ? *known_ : smoothed_.noise.cwiseMax(floor_); }
+  /// By how much the covariance of a Huber estimate exceeds the inverse of its weighted
+  /// information: E ψ² E w / (E ψ')² (Huber, Robust Statistics, 1981, 7.6), from the residuals; 1
+  /// without weights.
+  double covariance_factor(const FittedPath& path) const;
+  /// Correlation of neighbouring residuals of the same variable, over all variables.
+  double autocorrelation(const FittedPath& path) const;
+  /// How much the residuals are alike on the scale of the motion, in standard errors of white
+  /// noise. With ρ_j the autocorrelation at lag j of sums over eighths of a segment, n pairs each,
+  /// and k = 1 - j/(m+1) up to a lag of two segments (Hong, Econometrica 64, 1996),
+  ///   (Σ k² n ρ_j² - Σ k²) / √(2 Σ k⁴),  sums over lags and variables.
+  /// What the equations lack shows there long before it enlarges the residuals; noise that is
+  /// correlated over few rows only does not.
+  double persistence(const FittedPath& path) const;
+  /// For equations that miss part of the motion: it enters as gaps between segments, and their sd
+  /// is estimated. From the candidates as `start` has them, terms leave (unless `all` are to stay)
+  /// by what they explain beyond the gaps. The noise is the one given, or the smoother's. Segments
+  /// are shorter from here on.
+  LoosePath loosen(const Support& candidates, bool all);
+
+ private:
+  /// Σ z_k z_{k-j} and the number of pairs at lags j = 0 … of a variable's residuals from the path
+  /// u over the noise, where z_k is the sum over a group of neighbouring rows over the root of its
+  /// size: of unit variance if they are white.
+  struct Lagged {
+    std::vector<double> products, pairs;
+  };
+  Lagged lagged_products(const std::vector<Matrix>& u, const Vector& noise, int variable, int group,
+                         int lags) const;
+  /// The quadratic model over all candidates at a path.
+  struct Linearised {
+    QuadraticModel model;
+    Support all;
+    Sweep sweep;
+    Vector theta;
+    std::vector<int> chosen;
+  };
+  /// ln(observed values) + 4 degree ln(arguments + 1): the second part pays for the choice among
+  /// the monomials of that degree.
+  double penalty(const FieldTerm& term) const;
+  /// What a term costs in the average. With the likelihood L = exp(-misfit / 2) to the power 2 / T
+  /// the evidence of p terms is L^(2/T) (2 N / T)^(-p/2) times their prior; this is -T times its
+  /// logarithm.
+  double averaging_penalty(const FieldTerm& term) const;
+  double degree_of(const FieldTerm& term) const;
+  /// Segment starts on the smoothed observations, coefficients from the integral form
+  ///   z(t + τ) - z(t) = Σ θ ∫ φ(z, w) dt
+  /// by ridge regression, or zero: what shoots best.
+  FittedPath start(const Support& support);
+  Vector integral_regression(const Support& support, double ridge) {
+    return integral_regression(shooting_, support, ridge, nullptr);
+  }
+  /// Over the segments of `windows`; with `explained` of the observed motion, and its share that
+  /// is.
+  Vector integral_regression(const Shooting& windows, const Support& support, double ridge,
+                             Vector* explained);
+  /// The sd of gaps of q times the noise.
+  Vector gaps(double q) const { return q * shooting_.noise(); }
+  double cost(const FittedPath& path, const Vector& gap_sd);
+  /// Levenberg–Marquardt at fixed gaps and noise until the cost falls by less than `gain`. Returns
+  /// whether every step was accepted.
+  bool descend(FittedPath& path, const Vector& gap_sd, int most, double gain);
+  /// The sd of gaps that makes the data most likely, per variable, and the path with them; by
+  /// iteration from `gap_sd`.
+  Vector likeliest_gaps(FittedPath& path, Vector gap_sd);
+  /// Gaps as large as forecasts within the data need them (gaps_needed).
+  Vector gaps_of_forecasts(const FittedPath& path, const Vector& gap_sd) const;
+  /// Noise that was given, or estimated.
+  Vector residual_noise(const FittedPath& path) { return known_ ? *known_ : estimated_noise(path); }
+  /// Noise from the residuals of the path; the median of their sizes where outliers are about.
+  Vector estimated_noise(const FittedPath& path);
+  /// visit(variable, y - u) for every observed value, in the order of the runs.
+  template <class Visit>
+  void for_each_residual(const FittedPath& path, Visit visit) const;
+  /// N ln RSS + penalties; where the noise is known, RSS / noise² instead; with outliers about,
+  /// twice Huber's loss in units of the smoother's noise.
+  void rate(FittedPath& path);
+  void charge(FittedPath& path, double misfit) const;
+  /// One round of elimination: from the normal approximation the term with least z² - penalty goes,
+  /// the rest is conditioned on its absence, and so on. Rounds are small because the approximation
+  /// is local.
+  bool eliminate(FittedPath& path, const Vector& gap_sd);
+  /// Anneal from q = 1 on; terms are eliminated from `eliminate_from` on, or at the end.
+  FittedPath anneal(FittedPath path, double from, double eliminate_from);
+  Linearised linearise(const FittedPath& path, const Support& all);
+  /// A path with another set of terms, from the quadratic model.
+  FittedPath moved(const FittedPath& from, const Linearised& l, const std::vector<int>& set);
+  /// Finer steps while the integrator's error shows and falls: where halved steps leave more than a
+  /// quarter of it, it is round-off. Returns whether it changed.
+  bool refine(const FittedPath& path);
+  void reset_flow();
+  /// Huber's weights from the residuals of the path.
+  void reweigh(const FittedPath& path);
+
+  const TrajectoryOptions& options_;
+  std::optional<Vector> known_;
+  const Smoothed& smoothed_;
+  long& steps_;
+  Budget& budget_;
+  const Observer& observer_;
+  Vector active_;  ///< 0 for a constant variable or input
+  Shooting shooting_;
+  Vector floor_;
+  double flow_error_ = kInfinity;  ///< of the flow before it was refined last
+};
+
+}  // namespace odecast

@@ -1,0 +1,500 @@
+#include "odecast/shooting/trajectory_fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
+#include "odecast/shooting/term_search.hpp"
+
+namespace odecast {
+namespace {
+
+/// Standard errors by which residuals of the right equations are not alike on the scale of the
+/// motion: the statistic is a sum of squares, whose tail is longer than the normal's.
+constexpr double kPersistent = 6;
+
+constexpr const char* kLooksLikeNoise =
+    "no term is supported: the rows look like noise. They may be too far apart, or those of a map "
+    "(--kind map)";
+
+/// Everything in model units, and what is known before the search.
+struct Prepared {
+  std::vector<ObservedRun> runs;
+  Scaling scaling;
+  Vector input_scale;
+  Vector active;  ///< 0 for a constant variable or input
+  Smoothed smoothed;
+  std::optional<Vector> known;
+  double spacing = 0;
+};
+
+bool stands_still(double low, double high) {
+  return high - low <= 1e-12 * std::max(std::abs(high), std::abs(low));
+}
+
+/// What drives the runs, in model units of the inputs; times are the user's still.
+void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
+  const auto measured = static_cast<long>(data.inputs.size()),
+             m = measured + (o.time_input ? 1 : 0);
+  const long n = data.dimension();
+  Vector squares = Vector::Zero(m), low = Vector::Constant(m, kInfinity), high = -low;
+  double rows = 0;
+  for (std::size_t r = 0; r < p.runs.size(); ++r) {
+    const Trajectory& t = data.trajectories[r];
+    assert(t.inputs.cols() == measured);
+    ObservedRun& run = p.runs[r];
+    run.inputs = {t.times, Matrix(t.rows(), m)};
+    run.held = o.hold_inputs ? static_cast<int>(measured) : 0;
+    for (long k = 0; k < t.rows(); ++k)
+      for (long j = 0; j < m; ++j) {
+        const double w = j < measured ? t.inputs(k, j) : t.times[index(k)];
+        if (!std::isfinite(w))
+          throw_data({fmt::format("{}, input {}, {}row {} (t = {:.6g})", data.source,
+                                  data.inputs[index(j)],
+                                  t.id.empty() ? "" : fmt::format("trajectory {}, ", t.id), k + 1,
+                                  t.times[index(k)]),
+                      "no value", "one at every row: what drives a system is not estimated",
+                      "Fill it in, or leave such rows out and split the trajectory there: "
+                      "--missing drop."});
+        run.inputs.values(k, j) = w;
+        squares[j] += w * w;
+        low[j] = std::min(low[j], w);
+        high[j] = std::max(high[j], w);
+      }
+    rows += t.rows();
+  }
+  p.input_scale = (squares / rows).cwiseSqrt();
+  p.active.conservativeResize(n + m);
+  for (long j = 0; j < m; ++j) {
+    p.active[n + j] = stands_still(low[j], high[j]) ? 0 : 1;
+    if (!(p.input_scale[j] > 0)) p.input_scale[j] = 1;
+  }
+  for (ObservedRun& r : p.runs)
+    r.inputs.values = r.inputs.values * p.input_scale.cwiseInverse().asDiagonal();
+}
+
+Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
+  const int n = data.dimension();
+  Prepared p;
+  Vector squares = Vector::Zero(n), counts = Vector::Zero(n), low = Vector::Constant(n, kInfinity),
+         high = -low;
+  double span = 0, intervals = 0;
+  for (const Trajectory& t : data.trajectories) {
+    ObservedRun run{t.times, t.states, Matrix::Zero(t.states.rows(), n)};
+    for (long k = 0; k < run.values.rows(); ++k)
+      for (int i = 0; i < n; ++i) {
+        double& value = run.values(k, i);
+        if (!std::isfinite(value)) {
+          value = 0;
+          continue;
+        }
+        run.weights(k, i) = 1;
+        squares[i] += value * value;
+        counts[i] += 1;
+        low[i] = std::min(low[i], value);
+        high[i] = std::max(high[i], value);
+      }
+    if (run.times.size() > 1) {
+      span += run.times.back() - run.times.front();
+      intervals += static_cast<double>(run.times.size()) - 1;
+    }
+    p.runs.push_back(std::move(run));
+  }
+  for (int i = 0; i < n; ++i)
+    if (!std::isfinite(squares[i]))
+      throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
+                  "values from " + format_number(low[i]) + " to " + format_number(high[i]) +
+                      ", whose squares overflow",
+                  "values below 1e154",
+                  "Write the column in larger units, or remove the outliers."});
+  for (int i = 0; i < n; ++i)
+    if (counts[i] < 8)
+      throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
+                  fmt::format("{:.0f} row{} with a value", counts[i], counts[i] == 1 ? "" : "s"),
+                  "at least 8 rows", "Give more: a path is fitted through them."});
+  if (intervals == 0)
+    throw_data({data.source, "no trajectory of two rows", "rows that follow each other",
+                "Check the column that tells trajectories apart (--id)."});
+  p.active = Vector::Ones(n);
+  p.scaling.offset = Vector::Zero(n);
+  p.scaling.scale = (squares.array() / counts.array()).sqrt().matrix();
+  for (int i = 0; i < n; ++i) {
+    if (stands_still(low[i], high[i])) p.active[i] = 0;
+    if (!(p.scaling.scale[i] > 0)) p.scaling.scale[i] = 1;
+  }
+  if (p.active.sum() == 0)
+    throw_data({data.source, "only constant variables", "at least one that moves",
+                "There is nothing to learn from a state at rest."});
+  for (ObservedRun& r : p.runs)
+    r.values = (r.values.array().rowwise() / p.scaling.scale.transpose().array()).matrix();
+  if (!data.inputs.empty() || o.time_input) add_inputs(p, data, o);
+  p.smoothed = smooth(p.runs, o.robust);
+  const double tau =
+      p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / std::max(1.0, intervals);
+  p.scaling.time = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(tau))));
+  for (ObservedRun& r : p.runs) {
+    for (double& t : r.times) t /= p.scaling.time;
+    for (double& t : r.inputs.times) t /= p.scaling.time;
+  }
+  p.smoothed.time_scale = tau / p.scaling.time;
+  p.spacing = span / std::max(1.0, intervals) / p.scaling.time;
+  if (o.noise) p.known = o.noise->cwiseQuotient(p.scaling.scale);
+  return p;
+}
+
+/// Groups of `size` neighbouring observations as one, at the time of the middle one: the smoothed
+/// value there plus the mean residual of the group, so that the curvature within a group does no
+/// harm. Inputs stay as they are.
+struct Coarse {
+  std::vector<ObservedRun> runs;
+  Smoothed smoothed;
+};
+
+Coarse coarsen(const Prepared& p, int size) {
+  Coarse c;
+  c.smoothed.noise = p.smoothed.noise / std::sqrt(static_cast<double>(size));
+  c.smoothed.time_scale = p.smoothed.time_scale;
+  const long n = p.scaling.scale.size();
+  for (std::size_t r = 0; r < p.runs.size(); ++r) {
+    const ObservedRun& fine = p.runs[r];
+    const Matrix &z = p.smoothed.values[r], &w = p.smoothed.weights[r];
+    const long groups = std::max(1L, fine.values.rows() / size);
+    ObservedRun run{{}, Matrix(groups, n), Matrix::Zero(groups, n), fine.inputs, fine.held};
+    Matrix middle(groups, n);
+    for (long g = 0; g < groups; ++g) {
+      const long begin = g * size, end = std::min(begin + size, fine.values.rows()),
+                 centre = (begin + end - 1) / 2;
+      run.times.push_back(fine.times[index(centre)]);
+      middle.row(g) = z.row(centre);
+      for (long i = 0; i < n; ++i) {
+        double sum = 0, weight = 0;
+        for (long k = begin; k < end; ++k)
+          if (w(k, i) > 0) sum += w(k, i) * (fine.values(k, i) - z(k, i)), weight += w(k, i);
+        run.values(g, i) = z(centre, i) + (weight > 0 ? sum / weight : 0);
+        run.weights(g, i) = weight / size;
+      }
+    }
+    c.runs.push_back(std::move(run));
+    c.smoothed.values.push_back(std::move(middle));
+  }
+  return c;
+}
+
+/// The states of a path at the segment starts of another search: cubic Hermite interpolation
+/// between its observations, with the slopes of its own field.
+Matrix transfer(TermSearch& from, const FittedPath& path, TermSearch& to) {
+  const auto states = from.shooting().path(path.support, path.theta, path.starts);
+  const MonomialBasis& basis = *from.shooting().basis();
+  const int n = from.dimension();
+  std::vector<double> phi(index(basis.size()));
+  const auto slope = [&](const Vector& u, const Vector& inputs) {
+    Vector f = Vector::Zero(n), arguments(basis.variables());
+    arguments << u, inputs;
+    basis.evaluate(arguments.data(), phi.data());
+    for (std::size_t c = 0; c < path.support.size(); ++c)
+      f[path.support[c].equation] +=
+          path.theta[static_cast<long>(c)] * phi[index(path.support[c].monomial)];
+    return f;
+  };
+  Matrix starts(to.shooting().segments(), n);
+  for (int j = 0; j < to.shooting().segments(); ++j) {
+    const auto& s = to.shooting().segment(j);
+    const double t = to.shooting().runs()[index(s.run)].times[index(s.first)];
+    const auto& times = from.shooting().runs()[index(s.run)].times;
+    const Matrix& u = states[index(s.run)];
+    if (times.size() < 2) {
+      starts.row(j) = u.row(0);
+      continue;
+    }
+    const auto above = std::upper_bound(times.begin(), times.end(), t) - times.begin();
+    const long k = std::clamp<long>(above - 1, 0, static_cast<long>(times.size()) - 2);
+    const double h = times[index(k + 1)] - times[index(k)], x = (t - times[index(k)]) / h;
+    const auto between = pieces(from.shooting().runs()[index(s.run)], k + 1);
+    const Vector a = u.row(k).transpose(), b = u.row(k + 1).transpose(),
+                 fa = slope(a, between.front().from), fb = slope(b, between.back().to);
+    starts.row(j) = ((1 + 2 * x) * (1 - x) * (1 - x) * a + x * x * (3 - 2 * x) * b +
+                     h * x * (1 - x) * ((1 - x) * fa - x * fb))
+                        .transpose();
+  }
+  return starts;
+}
+
+/// Residuals over the noise that is known or the smoother's, pooled over the variables that move.
+double noise_ratio(TermSearch& search, const FittedPath& path, const Vector& active) {
+  const Vector reference = search.initial_noise(), residual = search.residual_size(path);
+  double sum = 0;
+  for (long i = 0; i < reference.size(); ++i)
+    if (active[i] != 0) sum += residual[i] * residual[i] / (reference[i] * reference[i] + 1e-300);
+  return std::sqrt(sum / active.head(reference.size()).sum());
+}
+
+/// Whether nothing tells the observations of any variable from white noise: neither their
+/// successive differences (von Neumann, Ann. Math. Statist. 12 (1941) 367), 2 (1 - ρ_1) of the
+/// variance within two standard errors, nor their autocorrelations up to lag m, N (N + 2) Σ ρ_k² /
+/// (N - k) (Ljung & Box, Biometrika 65 (1978) 297) within three standard errors of m; both a little
+/// wider for many variables, of which the largest counts.
+bool looks_white(const Prepared& p) {
+  const double many = std::log(p.active.head(p.scaling.scale.size()).sum());
+  for (long i = 0; i < p.scaling.scale.size(); ++i) {
+    if (p.active[i] == 0) continue;
+    double count = 0, sum = 0;
+    for (const ObservedRun& run : p.runs) {
+      count += run.weights.col(i).sum();
+      sum += run.weights.col(i).dot(run.values.col(i));
+    }
+    const double mean = sum / count;
+    const long lags = std::clamp(std::lround(count / 4), 2L, 20L);
+    std::vector<double> products(index(lags) + 1, 0);
+    for (const ObservedRun& run : p.runs)
+      for (long k = 0; k < run.values.rows(); ++k)
+        for (long lag = 0; lag <= std::min(lags, k); ++lag)
+          products[index(lag)] += run.weights(k, i) * run.weights(k - lag, i) *
+                                  (run.values(k, i) - mean) * (run.values(k - lag, i) - mean);
+    const double neighbours = products[1] / products[0];
+    double portmanteau = 0;
+    for (long lag = 1; lag <= lags; ++lag) {
+      const double rho = products[index(lag)] / products[0];
+      portmanteau += count * (count + 2) * rho * rho / (count - static_cast<double>(lag));
+    }
+    const auto m = static_cast<double>(lags);
+    if (std::abs(neighbours) * std::sqrt(count) > std::sqrt(4 + 2 * many) ||
+        portmanteau - m > (3 + many) * std::sqrt(2 * m))
+      return false;
+  }
+  return true;
+}
+
+/// The bound on the search: kWork operations, some seconds' on one core. Where the integral form
+/// with all candidates explains most of the motion, sparse equations are likely to be found, and
+/// kPromising times that may be spent; where it explains little, no more than kHopelessWork for
+/// each observed value. Many observations have at least kFewestEvaluations of sparse equations.
+constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kUnexplained = 0.3,
+                 kHopelessWork = 1.3e7, kFewestEvaluations = 150;
+
+double default_work(TermSearch& search, const Support& candidates) {
+  const Shooting& shooting = search.shooting();
+  const auto all = static_cast<long>(candidates.size()),
+             sparse = std::min(all, 8L * shooting.dimension());
+  const double share = search.explained(candidates);
+  const double most = share > kExplained ? kPromising * kWork
+                      : share < kUnexplained
+                          ? std::min(kWork, kHopelessWork * shooting.counts().sum())
+                          : kWork;
+  return std::max(kFewestEvaluations * shooting.work(sparse, true), most);
+}
+
+/// Coefficients and last state of a path, and how well they are known.
+CoefficientSet coefficient_set(TermSearch& search, const FittedPath& path,
+                               const std::optional<Vector>& gaps) {
+  const Shooting& s = search.shooting();
+  search.use(path);
+  const Vector gap_sd = gaps ? *gaps : Vector(search.tight(path.noise) * s.noise());
+  const double wider = search.covariance_factor(path);
+  const auto e = s.evaluate(path.support, path.theta, path.starts, true);
+  const Sweep done = sweep(s, e, path.theta, path.starts, gap_sd);
+  CoefficientSet m;
+  m.support = path.support;
+  m.theta = path.theta;
+  m.covariance = wider * inverse_information(done.Q);
+  m.last_state = e.ends.row(s.segments() - 1).transpose();
+  m.last_slope = done.ends.back().slope;
+  m.last_covariance = wider * done.ends.back().covariance;
+  m.score = path.score;
+  return m;
+}
+
+/// Whether it is a distribution: where the observations do not determine the coefficients,
+/// information is lost to round-off and its inverse is none, or not positive.
+bool is_distribution(const CoefficientSet& m) {
+  return m.theta.allFinite() && m.last_state.allFinite() && m.last_slope.allFinite() &&
+         std::isfinite(m.score) && is_covariance(m.covariance) && is_covariance(m.last_covariance);
+}
+
+/// The lowest degree whose equations explain the data down to that noise, up to `degree`.
+FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget& budget) {
+  FittedPath best;
+  for (int g = std::min(2, degree); g <= degree; ++g) {
+    FittedPath path = search.find(search.candidates(g));
+    if (path.score < best.score || g == std::min(2, degree)) best = std::move(path);
+    if (budget.over() || noise_ratio(search, best, p.active) <= 1.06) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
+                             const Observer& observer) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Prepared p = prepare(data, o);
+  Budget budget;
+  TrajectoryFit fit;
+  fit.scaling = p.scaling;
+  fit.input_scale = p.input_scale;
+  fit.basis = std::make_shared<MonomialBasis>(static_cast<int>(p.active.size()), o.degree);
+  const auto runs_with = [&](const std::vector<Matrix>& weights) {
+    std::vector<ObservedRun> runs = p.runs;
+    for (std::size_t r = 0; r < runs.size(); ++r) runs[r].weights = weights[r];
+    return runs;
+  };
+  TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active,
+                  p.known, p.smoothed, fit.steps, budget, observer);
+  // Where observations stand much closer than the signal moves, terms are found on groups of them.
+  int group = static_cast<int>(std::floor(p.smoothed.time_scale / (30 * p.spacing)));
+  group -= group % 2 == 0;
+  FittedPath path;
+  Support given;
+  for (const auto& term : o.terms)
+    for (int m = 0; m < fit.basis->size(); ++m)
+      if (fit.basis->powers(m) == term.powers) given.push_back({term.equation, m});
+  std::sort(given.begin(), given.end());
+  const Support all = fine.candidates(o.degree);
+  // A short transient has no memory either, but equations that explain it.
+  if (given.empty() && looks_white(p) && fine.explained(all) < kUnexplained) {
+    fit.noise = p.smoothed.noise.cwiseProduct(p.scaling.scale);
+    fit.status = "diverged";
+    fit.reason = kLooksLikeNoise;
+    return fit;
+  }
+  const double work = o.budget ? 0 : default_work(fine, given.empty() ? all : given);
+  // What is left of the seconds is for the bands of equations that do not fit.
+  const auto spent = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  budget = o.budget ? Budget::of_seconds(0.7 * *o.budget - spent()) : Budget::of_work(work);
+  if (!given.empty()) {
+    path = fine.follow(given);
+  } else if (group >= 3) {
+    const Coarse coarse = coarsen(p, group);
+    std::optional<Vector> known;
+    if (p.known) known = *p.known / std::sqrt(static_cast<double>(group));
+    TrajectoryOptions plain = o;  // outliers have lost their pull in the groups
+    plain.robust = false;
+    TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps,
+                      budget, observer);
+    path = climb(search, p, o.degree, budget);
+    path.starts = transfer(search, path, fine);
+    path.noise = fine.initial_noise();
+    fine.converge(path);
+  } else {
+    path = climb(fine, p, o.degree, budget);
+    fine.converge(path);
+  }
+  if (given.empty()) fine.improve(path, all);
+  std::vector<FittedPath> paths = {path};
+  // Equations that miss part of the motion: residuals larger than the noise, and alike at
+  // neighbours; or alike on the scale of the motion.
+  const auto judge = [&](const FittedPath& one) {
+    fit.noise_ratio = noise_ratio(fine, one, p.active);
+    fit.autocorrelation = fine.autocorrelation(one);
+    fit.persistence = fine.persistence(one);
+    fine.use(one);
+    fit.misfit = (fit.noise_ratio > 1.06 &&
+                  fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum())) ||
+                 fit.persistence > kPersistent;
+  };
+  judge(path);
+  // What is around equations that are far from the data does not matter.
+  if (given.empty() && !(fit.misfit && fit.noise_ratio > 1.5)) {
+    paths = fine.neighbourhood(path, all);
+    judge(paths.front());
+  }
+  fit.stopped = budget.over();
+  if (fit.misfit) {
+    budget = o.budget ? Budget::of_seconds(*o.budget - spent()) : Budget::of_work(work / 3);
+    auto [loose, forcing] = fine.loosen(given.empty() ? all : given, !given.empty());
+    fit.forcing = forcing;
+    fit.continuity = forcing.sd.cwiseQuotient(loose.noise).maxCoeff();
+    paths = {std::move(loose)};
+    fit.stopped = fit.stopped || budget.over();
+  }
+  FittedPath best = paths.front();
+  double total = 0, least = kInfinity;
+  const std::optional<Vector> gaps = fit.misfit ? std::optional(fit.forcing.sd) : std::nullopt;
+  for (const FittedPath& one : paths) {
+    if (best.support.empty()) break;  // no equation is better than any: nothing to average
+    if (one.support.empty()) continue;
+    CoefficientSet m = coefficient_set(fine, one, gaps);
+    if (!is_distribution(m)) continue;
+    // Where the best is left out, what is said is of the next; but forcing belongs to the best
+    // alone.
+    if (fit.members.empty() && one.support != best.support) {
+      best = one;
+      judge(best);
+      if (fit.misfit) break;
+    }
+    m.weight = one.weighed;
+    least = std::min(least, one.weighed);
+    fit.members.push_back(std::move(m));
+  }
+  for (CoefficientSet& m : fit.members)
+    total += m.weight = std::exp(-(m.weight - least) / o.temper);
+  for (CoefficientSet& m : fit.members) m.weight /= total;
+  fit.noise = best.noise.cwiseProduct(p.scaling.scale);
+  const bool singular = fit.members.empty();
+  fit.usable = !singular && !best.support.empty();
+  // Every coefficient and every start of a run is an unknown.
+  const double unknowns = static_cast<double>(best.support.size() +
+                                              p.runs.size() * index(fine.dimension())),
+               values = fine.shooting().counts().sum();
+  fit.underdetermined = unknowns > values / 2;
+  // An sd from N values is known to 1/√(2N).
+  fit.noise_too_small = p.known && !fit.misfit && fit.noise_ratio > 1.2 + 5 / std::sqrt(2 * values);
+  fit.status = !fit.usable           ? "diverged"
+               : fit.underdetermined ? "underdetermined"
+               : fit.stopped         ? "stopped"
+               : fit.misfit          ? "misfit"
+               : fit.noise_too_small ? "noise_too_small"
+                                     : "converged";
+  const auto several = [](std::size_t count) { return count == 1 ? "" : "s"; };
+  fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps",
+                           best.support.size(), several(best.support.size()), fit.members.size(),
+                           several(fit.members.size()), fit.steps);
+  if (best.support.empty())
+    fit.reason = fit.misfit
+                     ? fmt::format(
+                           "no equation in {} moves like the rows, which are smooth. Give more "
+                           "variables, or what drives them (--inputs)",
+                           data.dimension() == 1 ? "one variable, which alone cannot oscillate,"
+                                                 : "these variables")
+                     : kLooksLikeNoise;
+  else if (singular)
+    fit.reason = fmt::format(
+        "{} terms were found, but {:.0f} values do not determine their coefficients. Give more "
+        "rows, or a lower degree",
+        best.support.size(), values);
+  else if (fit.underdetermined)
+    fit.reason += fmt::format(
+        "; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns,
+        values);
+  else if (fit.stopped)
+    fit.reason += fmt::format(
+        "; stopped at its {}, with residuals {:.2f} times the noise: better equations may be "
+        "there. {}",
+        o.budget ? fmt::format("budget of {:g} s", *o.budget) : "bound on work", fit.noise_ratio,
+        o.budget ? "Give more with --budget"
+                 : "Let it go on with --budget SECONDS, or try a lower degree, or fewer variables");
+  else if (fit.misfit)
+    fit.reason += fmt::format(
+        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their "
+        "neighbours correlated by {:.2f}{}): random forcing "
+        "stands for the rest and widens the bands. Try a higher degree, give what else moves it "
+        "(--variables, --inputs), or a network (--layers)",
+        fit.noise_ratio, fit.autocorrelation,
+        fit.persistence > kPersistent
+            ? fmt::format(", alike along the motion by {:.0f} standard errors", fit.persistence)
+            : "");
+  else if (fit.noise_too_small)
+    fit.reason += fmt::format(
+        "; residuals look like noise of {:.2f} times the sd that was given, and terms may follow "
+        "it. Leave --noise out, or give its sd",
+        fit.noise_ratio);
+  return fit;
+}
+
+}  // namespace odecast

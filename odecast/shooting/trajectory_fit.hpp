@@ -1,0 +1,82 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "odecast/core/observer.hpp"
+#include "odecast/field/coefficients.hpp"
+#include "odecast/field/polynomial.hpp"
+#include "odecast/observations/scaling.hpp"
+
+namespace odecast {
+
+struct TrajectoryOptions {
+  /// Candidates are all monomials up to this degree in every equation.
+  int degree = 2;
+  /// Standard deviation of the observation noise, per variable, user's units; estimated where not
+  /// given.
+  std::optional<Vector> noise = {};
+  /// Huber weights: observations further than 1.345 sd from the path pull no harder than that.
+  bool robust = false;
+  /// Sets of terms beside the best that are refitted and averaged, a few moves (a term added,
+  /// dropped or exchanged) away.
+  int neighbours = 32;
+  /// Sets are weighed by the evidence of the likelihood to the power 2 / temper. 2 would be the
+  /// evidence itself; more measures better where the terms are in doubt, because the sets that were
+  /// not refitted are missing.
+  double temper = 4;
+  /// Only these terms, without a search, where given: each an equation and the powers of the
+  /// variables and behind them the inputs.
+  struct KnownTerm {
+    int equation;
+    std::vector<int> powers;
+  };
+  std::vector<KnownTerm> terms = {};
+  /// Noise is never taken for less than this part of a variable's root mean square. Below lie the
+  /// digits of the data.
+  double floor = 1e-12;
+  /// Measured inputs keep their value until the next row instead of being linear between rows.
+  bool hold_inputs = false;
+  bool time_input = false;  ///< the time is one more input, the last
+  /// Seconds after which the search ends with what it has. Where not given it ends after an amount
+  /// of work that follows from the data and the candidates (docs/decisions/0019), so that the
+  /// result does not depend on the machine.
+  std::optional<double> budget = {};
+  int threads = 1;
+};
+
+struct TrajectoryFit {
+  Scaling scaling;
+  Vector input_scale;  ///< of the inputs, the time among them; no shift either
+  std::shared_ptr<const MonomialBasis> basis;
+  std::vector<CoefficientSet> members;  ///< the best first; weights sum to 1
+  Vector noise;                         ///< sd per variable, user's units
+  /// Residuals of the path over the noise that was given, or the smoother's: well above 1 says that
+  /// the equations do not fit.
+  double noise_ratio = 1;
+  double autocorrelation = 0;  ///< of neighbouring residuals, over all variables
+  double persistence =
+      0;  ///< of residuals, on the scale of the motion, in standard errors of white noise
+  /// Where the equations do not fit: the gaps between segments, and the largest of their sd over
+  /// the noise's.
+  Forcing forcing;
+  double continuity = 0;
+  bool misfit = false;
+  bool underdetermined = false;  ///< more unknowns than half of the values
+  bool noise_too_small = false;  ///< residuals look like noise, but larger than the one given
+  bool stopped = false;          ///< at the end of the budget: better equations may be there
+  long steps = 0;                ///< Gauss–Newton steps
+  bool usable = false;
+  std::string status, reason;
+};
+
+/// Scaling of variables and inputs by the root mean square without a shift, which keeps sparse
+/// equations sparse. Weak-constraint multiple shooting (class Shooting) with annealed continuity,
+/// elimination and search over terms; docs/theory.md has the whole. A value that is not finite
+/// counts as not observed; inputs must be known at every row. Throws Error (data) for data that
+/// cannot be learnt from.
+TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& options,
+                             const Observer& observer);
+
+}  // namespace odecast

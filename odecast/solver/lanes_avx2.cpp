@@ -1,3 +1,0 @@
-#include "odecast/solver/lane_kernel.hpp"
-
-void odecast::run_lanes_avx2(const LaneJob& job) { run_lanes(job); }

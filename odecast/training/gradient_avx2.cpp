@@ -1,7 +1,0 @@
-#include "odecast/training/gradient_kernel.hpp"
-#include "odecast/training/pattern_kernel.hpp"
-
-void odecast::run_gradient_avx2(GradientJob& job) { run_gradient(job); }
-void odecast::run_masks_avx2(const MaskJob& job) { run_masks(job); }
-void odecast::run_patterns_avx2(PatternJob& job) { run_patterns(job); }
-void odecast::run_normals_avx2(const NormalJob& job) { run_normals(job); }

@@ -1,0 +1,510 @@
+#include <gtest/gtest.h>
+
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/random.hpp"
+#include "odecast/core/times.hpp"
+#include "odecast/learning/fit.hpp"
+#include "odecast/model/equations.hpp"
+#include "odecast/model/model_file.hpp"
+#include "odecast/observations/smoother.hpp"
+#include "odecast/solver/solve.hpp"
+#include "odecast/systems/catalogue.hpp"
+
+namespace odecast {
+namespace {
+
+Dataset orbit(const char* name, const Vector& start, double until, double step) {
+  const System system = find_system(name);
+  std::vector<double> times = regular_times(0, until, step);
+  times.insert(times.begin(), 0.0);
+  return {system.variables,
+          {{"", times, solve_certified(system.field, 0, start, times).solution.states}}};
+}
+
+Dataset noisy(Dataset data, double part, std::uint64_t seed) {
+  add_noise(data, noise_level(data, part, NoiseOf::sd), seed);
+  return data;
+}
+
+Fit fit_by_trajectory(const Dataset& data, int degree = 2, TrajectoryOptions options = {},
+                      int threads = 1) {
+  FitOptions o;
+  o.posterior = PosteriorKind::trajectory;
+  o.degree = degree;
+  o.trajectory = options;
+  o.threads = threads;
+  return fit(data, o, ignore_progress);
+}
+
+std::vector<Equation> best_equations(Model model) {
+  model.polynomial->sets.resize(1);
+  model.polynomial->sets[0].weight = 1;
+  return equations(model);
+}
+
+TEST(TrajectoryTest, CleanDataGiveTheEquationsToRoundOff) {
+  const auto found =
+      best_equations(fit_by_trajectory(orbit("SprottB", Vector::Ones(3), 10, 0.02)).model);
+  // dx = y z, dy = x - y, dz = 1 - x y and nothing else.
+  ASSERT_EQ(found[0].terms.size(), 1u);
+  ASSERT_EQ(found[1].terms.size(), 2u);
+  ASSERT_EQ(found[2].terms.size(), 2u);
+  EXPECT_EQ(found[0].terms[0].powers, (std::vector<int>{0, 1, 1}));
+  const double expected[] = {1, 1, -1, 1, -1};
+  int at = 0;
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) EXPECT_NEAR(t.mean, expected[at++], 1e-12);
+}
+
+TEST(TrajectoryTest, NoisyLorenzHasItsSevenTermsAmongThoseOfDegreeThree) {
+  const Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 10, 0.01), 0.05, 3);
+  const auto found = best_equations(fit_by_trajectory(data, 3).model);
+  ASSERT_EQ(found[0].terms.size(), 2u);
+  ASSERT_EQ(found[1].terms.size(), 3u);
+  ASSERT_EQ(found[2].terms.size(), 2u);
+  const double expected[] = {-10, 10, 28, -1, -1, -8.0 / 3, 1};
+  int at = 0;
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) {
+      EXPECT_NEAR(t.mean, expected[at], 5 * t.sd);
+      EXPECT_LT(t.sd, 0.1 * std::abs(expected[at]));
+      ++at;
+    }
+}
+
+TEST(TrajectoryTest, PosteriorOfADriftIsTheClosedForm) {
+  // du/dt = θ, known noise σ: y_k = u_N - θ (t_N - t_k) + ε is a straight line. Least squares in
+  // (θ, u_N) has covariance σ² (X'X)⁻¹, exactly normal; the prior of θ has sd 1000 and does not
+  // show.
+  const int rows = 40;
+  const double sigma = 0.3;
+  Dataset data{{"u"}, {{"", {}, Matrix(rows, 1)}}};
+  Stream stream(2, Purpose::observation_noise, 0);
+  Eigen::MatrixXd X(rows, 2);
+  for (int k = 0; k < rows; ++k) {
+    data.trajectories[0].times.push_back(0.25 * k + 0.1 * stream.uniform());
+    data.trajectories[0].states(k, 0) =
+        1 + 2 * data.trajectories[0].times.back() + sigma * stream.normal();
+  }
+  for (int k = 0; k < rows; ++k)
+    X.row(k) << data.trajectories[0].times[static_cast<std::size_t>(k)] -
+                    data.trajectories[0].times.back(),
+        1;
+  const Eigen::MatrixXd C = sigma * sigma * (X.transpose() * X).inverse();
+  const Vector mean =
+      (X.transpose() * X).ldlt().solve(X.transpose() * data.trajectories[0].states.col(0));
+  TrajectoryOptions options;
+  options.noise = Vector::Constant(1, sigma);
+  options.terms = {{0, {0}}};
+  const Model model = fit_by_trajectory(data, 1, options).model;
+  const Term term = equations(model)[0].terms.at(0);
+  // Continuity is held to 1e-3 noise sd per segment, which widens θ by 1e-5 relative.
+  EXPECT_NEAR(term.mean, mean[0], 1e-4 * std::sqrt(C(0, 0)));
+  EXPECT_NEAR(term.sd, std::sqrt(C(0, 0)), 1e-4 * term.sd);
+  EXPECT_NEAR(model.last_state[0], mean[1], 1e-4 * std::sqrt(C(1, 1)));
+  EXPECT_NEAR((*model.last_state_sd)[0], std::sqrt(C(1, 1)), 1e-4 * std::sqrt(C(1, 1)));
+  // Draws have that joint distribution: correlation of θ and u_N over n = 4000 draws.
+  const PolynomialPosterior posterior = polynomial_posterior(model);
+  const int draws = 4000;
+  double uu = 0, tt = 0, ut = 0;
+  for (int k = 0; k < draws; ++k) {
+    const double theta =
+        posterior.draw(5, static_cast<std::uint64_t>(k)).polynomial()->coefficients(0, 0) *
+            model.scaling.rate()[0] -
+        mean[0];
+    const double u =
+        model.scaling.to_user(*posterior.draw_start(5, static_cast<std::uint64_t>(k)))[0] - mean[1];
+    uu += u * u, tt += theta * theta, ut += u * theta;
+  }
+  const double correlation = C(0, 1) / std::sqrt(C(0, 0) * C(1, 1));
+  // Standard error of a correlation (1 - ρ²)/√n, of a variance √(2/n) relative.
+  EXPECT_NEAR(ut / std::sqrt(uu * tt), correlation,
+              5 * (1 - correlation * correlation) / std::sqrt(draws));
+  EXPECT_NEAR(tt / draws / C(0, 0), 1, 5 * std::sqrt(2.0 / draws));
+  EXPECT_NEAR(uu / draws / C(1, 1), 1, 5 * std::sqrt(2.0 / draws));
+}
+
+TEST(TrajectoryTest, IntervalsOfALinearSystemCover) {
+  // x' = -0.2 x - y, y' = x - 0.2 y with its four terms known: z scores over 60 draws × 4
+  // coefficients. Their mean square has standard error at most sqrt(2/60) = 0.18, were the four
+  // wholly dependent.
+  std::vector<double> times;
+  Matrix states(120, 2);
+  for (int k = 0; k < 120; ++k) {
+    const double t = 0.08 * k, decay = std::exp(-0.2 * t);
+    times.push_back(t);
+    states.row(k) << 2 * decay * std::cos(t), 2 * decay * std::sin(t);
+  }
+  TrajectoryOptions options;
+  options.terms = {{0, {1, 0}}, {0, {0, 1}}, {1, {1, 0}}, {1, {0, 1}}};
+  const double truth[] = {-0.2, -1, 1, -0.2};
+  double sum = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Dataset data{{"x", "y"}, {{"", times, states}}};
+    add_noise(data, Vector::Constant(2, 0.05), seed);
+    int at = 0;
+    for (const Equation& e : equations(fit_by_trajectory(data, 1, options).model))
+      for (const Term& t : e.terms) {
+        const double z = (t.mean - truth[at++]) / t.sd;
+        sum += z * z / 240;
+      }
+  }
+  EXPECT_NEAR(sum, 1, 5 * 0.18);
+}
+
+TEST(TrajectoryTest, SeveralRunsMissingValuesAndUnevenTimes) {
+  Dataset data{{"x", "y", "z"}, {}};
+  Stream stream(4, Purpose::initial_state, 0);
+  const System system = find_system("Lorenz");
+  for (int run = 0; run < 3; ++run) {
+    std::vector<double> times = {0};
+    while (times.size() < 300) times.push_back(times.back() + 0.002 + 0.02 * stream.uniform());
+    const Vector start = Eigen::Vector3d(-8 + 3 * run, 7 - 2 * run, 27);
+    data.trajectories.push_back({std::to_string(run), times,
+                                 solve_certified(system.field, 0, start, times).solution.states});
+  }
+  data = noisy(data, 0.02, 6);
+  for (Trajectory& t : data.trajectories)
+    for (long k = 0; k < t.states.rows(); ++k)
+      for (long i = 0; i < 3; ++i)
+        if (stream.uniform() < 0.3) t.states(k, i) = std::nan("");
+  const auto found = best_equations(fit_by_trajectory(data).model);
+  const double expected[] = {-10, 10, 28, -1, -1, -8.0 / 3, 1};
+  int at = 0;
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) {
+      ASSERT_LT(at, 7);
+      EXPECT_NEAR(t.mean, expected[at++], 5 * t.sd);
+    }
+  EXPECT_EQ(at, 7);
+}
+
+TEST(TrajectoryTest, EquationsThatDoNotFitAreReported) {
+  // A cubic oscillator with linear candidates only.
+  const Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.02), 0.02, 1);
+  const Fit poor = fit_by_trajectory(data, 1), good = fit_by_trajectory(data, 3);
+  EXPECT_EQ(poor.summary.status, "misfit");
+  EXPECT_TRUE(poor.model.trajectory->misfit);
+  EXPECT_GT(poor.model.trajectory->continuity, 0.1);
+  EXPECT_NE(poor.summary.reason.find("higher degree"), std::string::npos);
+  EXPECT_EQ(good.summary.status, "converged");
+  EXPECT_EQ(good.model.trajectory->continuity, 0);
+}
+
+TEST(TrajectoryTest, AConstantVariableDoesNotHoldTheOthers) {
+  Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.05), 0.02, 1);
+  const auto alone = best_equations(fit_by_trajectory(data, 3).model);
+  data.variables.push_back("c");
+  Trajectory& t = data.trajectories[0];
+  t.states.conservativeResize(Eigen::NoChange, 3);
+  t.states.col(2).setOnes();
+  const Fit both = fit_by_trajectory(data, 3);
+  EXPECT_EQ(both.summary.status, "converged");
+  const auto found = best_equations(both.model);
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(found[i].terms.size(), alone[i].terms.size());
+    for (std::size_t m = 0; m < found[i].terms.size(); ++m)
+      EXPECT_NEAR(found[i].terms[m].mean, alone[i].terms[m].mean, 0.3 * alone[i].terms[m].sd);
+  }
+}
+
+TEST(TrajectoryTest, AConstantVariableStaysConstant) {
+  Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.05), 0.02, 1);
+  data.variables.push_back("c");
+  Matrix& states = data.trajectories[0].states;
+  states.conservativeResize(Eigen::NoChange, 3);
+  states.col(2).setConstant(4);
+  const auto found = best_equations(fit_by_trajectory(data, 3).model);
+  EXPECT_TRUE(found[2].terms.empty());
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) EXPECT_EQ(t.powers[2], 0);
+  states.setConstant(1);
+  EXPECT_THROW(fit_by_trajectory(data), Error);
+}
+
+TEST(TrajectoryTest, ModelFileKeepsEveryBitAndThreadsDoNotMatter) {
+  const Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 3, 0.01), 0.1, 1);
+  const Model model = fit_by_trajectory(data).model;
+  const std::string text = model_to_text(model);
+  EXPECT_EQ(model_to_text(model_from_text(text, "test")), text);
+  EXPECT_EQ(model_to_text(fit_by_trajectory(data, 2, {}, 3).model), text);
+  const Vector u = Vector::Constant(3, 0.4);
+  EXPECT_EQ(polynomial_posterior(model).moments(u).covariance,
+            polynomial_posterior(model_from_text(text, "test")).moments(u).covariance);
+  // Damage to the sets is refused although the checksum is made to match elsewhere: sizes are
+  // checked.
+  Model broken = model;
+  broken.polynomial->sets[0].covariance.conservativeResize(1, 1);
+  EXPECT_THROW(model_from_text(model_to_text(broken), "test"), Error);
+  broken = model;
+  broken.polynomial->sets[0].weight = 0.5 * model.polynomial->sets[0].weight;
+  EXPECT_THROW(model_from_text(model_to_text(broken), "test"), Error);
+}
+
+TEST(TrajectoryTest, MomentsOfTheFieldAreThoseOfItsDraws) {
+  const Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 3, 0.01), 0.2, 2);
+  const Model model = fit_by_trajectory(data).model;
+  const PolynomialPosterior posterior = polynomial_posterior(model);
+  ASSERT_GT(posterior.sets().size(), 1u);
+  const Vector u = Eigen::Vector3d(0.5, -0.8, 1.1);
+  const int draws = 20'000;
+  const Moments exact = posterior.moments(u), sampled = sampled_moments(posterior, u, draws, 3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NEAR(sampled.mean[i], exact.mean[i], 5 * std::sqrt(exact.covariance(i, i) / draws));
+    // A mixture's kurtosis is at most a few times the normal's: 5 se of a variance with
+    // kurtosis 12.
+    EXPECT_NEAR(sampled.covariance(i, i), exact.covariance(i, i),
+                5 * std::sqrt(11.0 / draws) * exact.covariance(i, i));
+  }
+  Vector mean(3);
+  posterior.mean_field()(0, u.data(), mean.data());
+  EXPECT_LT((mean - exact.mean).norm(), 1e-12 * (1 + mean.norm()));
+}
+
+// --- inputs
+
+Fit fit_driven(const Dataset& data, bool held,
+               std::vector<TrajectoryOptions::KnownTerm> terms = {}) {
+  FitOptions o;
+  o.posterior = PosteriorKind::trajectory;
+  o.degree = 3;
+  o.hold_inputs = held;
+  o.trajectory.terms = std::move(terms);
+  return fit(data, o, ignore_progress);
+}
+
+/// Duffing's oscillator shaken by a force that changes at some of its rows, held or linear between
+/// rows: integrated from row to row, so that it is of the model's kind to round-off.
+Trajectory shaken_duffing(int rows, double step, bool held, double change, std::uint64_t seed) {
+  Stream stream(seed, Purpose::initial_state, 0);
+  Trajectory t{std::to_string(seed), {}, Matrix(rows, 2), Matrix(rows, 1)};
+  for (int k = 0; k < rows; ++k) {
+    t.times.push_back(k * step);
+    t.inputs(k, 0) =
+        k == 0 || stream.uniform() < change ? 3 * stream.uniform() - 1.5 : t.inputs(k - 1, 0);
+  }
+  SolverOptions tight;
+  tight.rtol = 1e-13;
+  tight.atol = 1e-15;
+  t.states.row(0) << 1, 0;
+  for (int k = 0; k + 1 < rows; ++k) {
+    const double begin = t.times[static_cast<std::size_t>(k)],
+                 end = t.times[static_cast<std::size_t>(k + 1)];
+    const double from = t.inputs(k, 0), to = held ? from : t.inputs(k + 1, 0);
+    const VectorField field(2, [&](double now, const double* u, double* d) {
+      d[0] = u[1];
+      d[1] = -0.3 * u[1] + u[0] - u[0] * u[0] * u[0] + from +
+             (now - begin) / (end - begin) * (to - from);
+    });
+    t.states.row(k + 1) = solve(field, begin, t.states.row(k).transpose(), std::vector{end}, tight)
+                              .end_state.transpose();
+  }
+  return t;
+}
+
+/// dx/dt = v, dv/dt = x - 0.3 v + F - x³ and nothing else.
+void expect_duffing(const std::vector<Equation>& found, double relative, double sds) {
+  ASSERT_EQ(found[0].terms.size(), 1u);
+  ASSERT_EQ(found[1].terms.size(), 4u);
+  const std::vector<int> powers[] = {{0, 1, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {3, 0, 0}};
+  const double expected[] = {1, 1, -0.3, 1, -1};
+  int at = 0;
+  for (const Equation& e : found)
+    for (const Term& t : e.terms) {
+      EXPECT_EQ(t.powers, powers[at]);
+      EXPECT_NEAR(t.mean, expected[at], relative * std::abs(expected[at]) + sds * t.sd) << at;
+      ++at;
+    }
+}
+
+TEST(TrajectoryTest, CleanDrivenDataGiveTheEquationsAndTellHeldFromLinear) {
+  for (const bool held : {true, false}) {
+    Dataset data{
+        {"x", "v"},
+        {shaken_duffing(300, 0.05, held, 0.3, 1), shaken_duffing(200, 0.05, held, 0.3, 2)}};
+    data.inputs = {"F"};
+    const Fit found = fit_driven(data, held);
+    expect_duffing(best_equations(found.model), 1e-11, 0);
+    EXPECT_LT(found.model.noise.maxCoeff(), 1e-10);
+    EXPECT_EQ(found.model.inputs.held, held);
+    const std::vector<TrajectoryOptions::KnownTerm> truth = {
+        {0, {0, 1, 0}}, {1, {1, 0, 0}}, {1, {0, 1, 0}}, {1, {0, 0, 1}}, {1, {3, 0, 0}}};
+    EXPECT_LT(fit_driven(data, held, truth).model.noise.maxCoeff(), 1e-10);
+    EXPECT_GT(fit_driven(data, !held, truth).model.noise.maxCoeff(), 1e-4);
+    // Each run has its own inputs: exchanged, they explain nothing.
+    std::swap(data.trajectories[0].inputs, data.trajectories[1].inputs);
+    data.trajectories[0].inputs.conservativeResize(300, 1);
+    for (int k = 200; k < 300; ++k) data.trajectories[0].inputs(k, 0) = 0;
+    data.trajectories[1].inputs.conservativeResize(200, 1);
+    EXPECT_GT(fit_driven(data, held, truth).model.noise.maxCoeff(), 1e-3);
+  }
+}
+
+TEST(TrajectoryTest, NoisyForcedDuffingHasItsTerms) {
+  const System system = find_system("ForcedDuffing");
+  Dataset data = orbit("ForcedDuffing", system.start, 100, 0.05);
+  data.inputs = system.inputs;
+  Trajectory& t = data.trajectories[0];
+  t.inputs.resize(t.rows(), 1);
+  for (int k = 0; k < t.rows(); ++k)
+    system.drive(t.times[static_cast<std::size_t>(k)], t.inputs.row(k).data());
+  data = noisy(data, 0.02, 1);
+  const Fit found = fit_driven(data, false);
+  EXPECT_EQ(found.summary.status, "converged");
+  expect_duffing(best_equations(found.model), 0, 4);
+  for (const Equation& e : best_equations(found.model))
+    for (const Term& term : e.terms) EXPECT_LT(term.sd, 0.05 * std::abs(term.mean));
+  // The file keeps it.
+  const std::string text = model_to_text(found.model);
+  EXPECT_EQ(model_to_text(model_from_text(text, "test")), text);
+}
+
+TEST(TrajectoryTest, GroupsOfObservationsAreDrivenByTheInputsBetweenThem) {
+  // So dense that terms are found on groups of rows, three of them or more; the force jumps within
+  // these.
+  const double step = 0.002;
+  Dataset data{{"x", "v"}, {shaken_duffing(9000, step, true, 0.02, 3)}};
+  data.inputs = {"F"};
+  data = noisy(data, 0.005, 1);
+  const Matrix& states = data.trajectories[0].states;
+  const Matrix units = states * root_mean_square(data).cwiseInverse().asDiagonal();
+  ASSERT_GT(smooth({{data.trajectories[0].times, units, Matrix::Ones(units.rows(), 2)}}, false)
+                .time_scale,
+            3 * 30 * step);
+  const Fit found = fit_driven(data, true);
+  EXPECT_EQ(found.summary.status, "converged");
+  expect_duffing(best_equations(found.model), 0, 4);
+}
+
+TEST(TrajectoryTest, AnInputThatDoesNothingIsNotATerm) {
+  const Dataset alone = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.05), 0.02, 1);
+  Dataset data = alone;
+  data.inputs = {"w"};
+  Trajectory& t = data.trajectories[0];
+  t.inputs.resize(t.rows(), 1);
+  Stream stream(8, Purpose::initial_state, 0);
+  for (auto& w : t.inputs.reshaped()) w = stream.normal();
+  const auto with = best_equations(fit_driven(data, false).model),
+             without = best_equations(fit_by_trajectory(alone, 3).model);
+  for (std::size_t e = 0; e < 2; ++e) {
+    ASSERT_EQ(with[e].terms.size(), without[e].terms.size());
+    for (std::size_t c = 0; c < with[e].terms.size(); ++c) {
+      const Term &a = with[e].terms[c], &b = without[e].terms[c];
+      EXPECT_EQ(a.powers, (std::vector<int>{b.powers[0], b.powers[1], 0}));
+      EXPECT_NEAR(a.mean, b.mean, 0.01 * b.sd);
+      EXPECT_NEAR(a.sd, b.sd, 0.01 * b.sd);
+    }
+  }
+}
+
+/// u = t - 1 + (u_0 + 1) exp(-t), the solution of du/dt = t - u, from several starts and begins.
+Dataset pulled_by_time() {
+  Dataset data{{"u"}, {}};
+  for (int run = 0; run < 3; ++run) {
+    Trajectory t{std::to_string(run), {}, Matrix(60, 1)};
+    for (int k = 0; k < 60; ++k) {
+      const double since = 0.05 * k, now = run + since;
+      t.times.push_back(now);
+      t.states(k, 0) = now - 1 + (2 - run) * std::exp(-since);
+    }
+    data.trajectories.push_back(t);
+  }
+  return data;
+}
+
+TEST(TrajectoryTest, TimeIsAnInputAndInputsMayDependOnEachOther) {
+  FitOptions o;
+  o.posterior = PosteriorKind::trajectory;
+  o.time_name = "t";
+  o.hold_inputs = true;  // the time goes on between rows all the same
+  Dataset data = pulled_by_time();
+  const Model model = fit(data, o, ignore_progress).model;
+  EXPECT_TRUE(model.inputs.time);
+  EXPECT_EQ(model.inputs.names, (std::vector<std::string>{"t"}));
+  const auto found = best_equations(model);
+  ASSERT_EQ(found[0].terms.size(), 2u);
+  EXPECT_EQ(found[0].terms[0].powers, (std::vector<int>{1, 0}));
+  EXPECT_NEAR(found[0].terms[0].mean, -1, 1e-10);
+  EXPECT_NEAR(found[0].terms[1].mean, 1, 1e-10);
+  // Beside the time a copy of it in other units, a shifted one and a constant: one of many ways to
+  // write the same field.
+  data.inputs = {"copy", "shifted", "constant"};
+  for (Trajectory& t : data.trajectories) {
+    t.inputs.resize(t.rows(), 3);
+    for (int k = 0; k < t.rows(); ++k) {
+      const double now = t.times[static_cast<std::size_t>(k)];
+      t.inputs.row(k) << 2 * now, 3 + now, 7;
+    }
+  }
+  o.hold_inputs = false;
+  for (const double part : {0.0, 0.01}) {
+    const Fit tied = fit(part > 0 ? noisy(data, part, 1) : data, o, ignore_progress);
+    ASSERT_TRUE(tied.summary.usable);
+    EXPECT_EQ(tied.summary.status, "converged");
+    for (const Equation& e : equations(tied.model))
+      for (const Term& t : e.terms) EXPECT_EQ(t.powers[3], 0);  // a constant is not a term beside 1
+    // du/dt at u = 1, t = 2 is 1.
+    Vector at(5);
+    at << 1, 4, 5, 7, 2;
+    const Moments moments = polynomial_posterior(tied.model).moments(tied.model.to_model(at));
+    const double rate = tied.model.scaling.rate()[0];
+    EXPECT_NEAR(rate * moments.mean[0], 1, part > 0 ? 5 * rate * moments.sd()[0] : 1e-8);
+    EXPECT_LT(rate * moments.sd()[0], 0.1);
+  }
+}
+
+TEST(TrajectoryTest, AMissingInputIsRefusedByItsRow) {
+  Dataset data{{"x", "v"}, {shaken_duffing(60, 0.1, true, 0.3, 1)}};
+  data.inputs = {"F"};
+  data.trajectories[0].inputs(6, 0) = std::nan("");
+  try {
+    fit_driven(data, true);
+    FAIL();
+  } catch (const Error& e) {
+    const std::string what = e.what();
+    EXPECT_NE(what.find("input F"), what.npos) << what;
+    EXPECT_NE(what.find("row 7 (t = 0.6)"), what.npos) << what;
+    EXPECT_NE(what.find("--missing drop"), what.npos) << what;
+  }
+}
+
+TEST(TrajectoryTest, TooFewValuesAreRefused) {
+  const Dataset data{{"x"}, {{"", {0, 1, 2}, Matrix::Ones(3, 1)}}};
+  EXPECT_THROW(fit_by_trajectory(data), Error);
+  TrajectoryOptions options;
+  options.noise = Vector::Constant(1, -1.0);
+  EXPECT_THROW(fit_by_trajectory(orbit("VanDerPol", Eigen::Vector2d(1, 1), 2, 0.05), 2, options),
+               Error);
+}
+
+// Short, clean transients have no memory in their rows, and are no noise.
+TEST(TrajectoryTest, ShortTransientsAreNoNoise) {
+  const auto learns = [](int rows, double step, const std::function<Vector(double)>& u) {
+    Dataset data{{}, {{"", {}, Matrix(rows, u(0).size())}}};
+    for (Eigen::Index i = 0; i < u(0).size(); ++i)
+      data.variables.push_back("x" + std::to_string(i));
+    for (int k = 0; k < rows; ++k) {
+      data.trajectories[0].times.push_back(k * step);
+      data.trajectories[0].states.row(k) = u(k * step).transpose();
+    }
+    return fit_trajectory(data, {}, ignore_progress).usable;
+  };
+  const auto one = [](double x) { return Vector(Vector::Constant(1, x)); };
+  const auto two = [](double x, double y) { return Vector(Eigen::Vector2d(x, y)); };
+  EXPECT_TRUE(learns(20, 1, [&](double t) { return one(std::exp(-t)); }));
+  EXPECT_TRUE(learns(8, 0.25, [&](double t) { return one(std::exp(-t)); }));
+  EXPECT_TRUE(learns(8, 1, [&](double t) { return one(1 / (1 + std::exp(3 - t))); }));
+  EXPECT_TRUE(learns(12, M_PI / 2, [&](double t) { return two(std::cos(t), std::sin(t)); }));
+  EXPECT_TRUE(learns(30, 1.5, [&](double t) {
+    return two(std::exp(-t), 2 * (std::exp(-0.5 * t) - std::exp(-t)));
+  }));
+}
+
+}  // namespace
+}  // namespace odecast

@@ -1,0 +1,122 @@
+#include "odecast/model/model_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "odecast/core/error.hpp"
+#include "support/models.hpp"
+
+namespace odecast {
+namespace {
+
+std::string refusal(const std::string& text) {
+  try {
+    model_from_text(text, "m.json");
+    return "";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::data);
+    return e.what();
+  }
+}
+
+TEST(ModelFileTest, EveryNumberSurvivesBitForBit) {
+  Model m = make_model(random_kernel(3, 10, 3, 0.15, true, 1));
+  m.scaling = {Eigen::Vector3d(1e-9, 0.1, -1e300), Eigen::Vector3d(1e-12, 1.0 / 3, 1e12)};
+  m.last_state_sd = Eigen::Vector3d(0.1, 0.2, 0.3);
+  m.training.objective = 1.1785797;
+  m.training.seed = ~0ull;
+  const Model back = model_from_text(model_to_text(m), "m");
+  EXPECT_EQ(back.variables, m.variables);
+  EXPECT_EQ(back.scaling.offset, m.scaling.offset);
+  EXPECT_EQ(back.scaling.scale, m.scaling.scale);
+  EXPECT_EQ(parameters(back.network), parameters(m.network));
+  EXPECT_EQ(back.network.layers[0].dropout, 0.15);
+  EXPECT_EQ(back.network.layers[0].power, 3);
+  EXPECT_TRUE(back.network.layers[0].rescale);
+  EXPECT_EQ(back.last_state, m.last_state);
+  EXPECT_EQ(*back.last_state_sd, *m.last_state_sd);
+  EXPECT_EQ(back.training.seed, ~0ull);
+  EXPECT_EQ(model_to_text(back), model_to_text(m));
+}
+
+TEST(ModelFileTest, ForcingIsKeptAndChecked) {
+  Model m = forced_model(-1, 0.25, 0.1);
+  const Model back = model_from_text(model_to_text(m), "m");
+  EXPECT_EQ(back.trajectory->forcing.sd, m.trajectory->forcing.sd);
+  EXPECT_EQ(back.trajectory->forcing.interval, 0.1);
+  EXPECT_NE(model_to_text(m).find("\"odecast_model\": 6"), std::string::npos);
+  m.trajectory->forcing.interval = 0;
+  EXPECT_NE(refusal(model_to_text(m)).find("forcing"), std::string::npos);
+  m.trajectory->forcing = {};
+  EXPECT_NE(model_to_text(m).find("\"odecast_model\": 3"), std::string::npos);
+}
+
+TEST(ModelFileTest, AnyChangedByteIsRefused) {
+  const std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    for (const int change : {1, 16, 128}) {
+      std::string other = text;
+      other[i] = static_cast<char>(other[i] ^ change);
+      EXPECT_NE(refusal(other), "") << "byte " << i << " xor " << change;
+    }
+  }
+}
+
+TEST(ModelFileTest, AnyTruncationIsRefused) {
+  const std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
+  for (std::size_t size = 0; size < text.size(); ++size)
+    EXPECT_NE(refusal(text.substr(0, size)), "") << size;
+  EXPECT_NE(refusal(text + " "), "");
+}
+
+TEST(ModelFileTest, ANewerVersionIsNamed) {
+  std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
+  const auto at = text.find("\"odecast_model\": 1");
+  text.replace(at, 18, "\"odecast_model\": 9");
+  EXPECT_NE(refusal(text).find("newer"), std::string::npos) << refusal(text);
+}
+
+TEST(ModelFileTest, ForeignAndHostileTextsAreRefused) {
+  for (const std::string& text :
+       {std::string(), std::string("[]"), std::string("{}"), std::string("null"),
+        std::string("{\"odecast_model\": \"x\"}"), std::string(100'000, '['),
+        std::string("{\"odecast_model\": 1}"), std::string("\xff\xfe\x00", 3)})
+    EXPECT_NE(refusal(text), "");
+}
+
+TEST(ModelFileTest, WhatNoFitCanGiveIsRefused) {
+  Model m = forced_model(-1, 0.25, 0.1);
+  CoefficientSet& set = m.polynomial->sets[0];
+  set.support = {{0, 0}, {0, 1}};
+  set.theta = Vector::Ones(2);
+  set.covariance = Matrix::Identity(2, 2);
+  ASSERT_EQ(refusal(model_to_text(m)), "");
+  const auto refused = [&](auto change, const char* member) {
+    Model other = m;
+    change(other);
+    EXPECT_NE(refusal(model_to_text(other)).find(member), std::string::npos)
+        << member << ": " << refusal(model_to_text(other));
+  };
+  const auto covariance = [&](double a, double b, double c, double d) {
+    refused([&](Model& o) { o.polynomial->sets[0].covariance << a, b, c, d; }, "covariance");
+  };
+  covariance(-1e-300, 0, 0, 1);
+  covariance(1, 2, 2, 1);       // correlation of 2
+  covariance(1, 0.5, -0.5, 1);  // not symmetric
+  refused([](Model& o) { o.last_state_sd = Vector::Constant(1, -1); }, "sd");
+  refused([](Model& o) { o.size[0] = -1; }, "size");
+  refused([](Model& o) { o.trajectory->noise_ratio = -1; }, "noise_ratio");
+  // Singular to round-off is not impossible: correlations of 1 are what data without noise give.
+  set.covariance << 1e-20, 1e-10 * (1 + 1e-12), 1e-10 * (1 + 1e-12), 1;
+  EXPECT_EQ(refusal(model_to_text(m)), "");
+}
+
+TEST(ModelFileTest, AKernelThatExpandsToHundredsOfMegabytesIsRefused) {
+  Model m = make_model(random_kernel(20, 90, 5, 0.25, false, 1));
+  for (std::size_t i = 0; i < 20; ++i) m.variables[i] = "x" + std::to_string(i);
+  const std::string text = model_to_text(m);
+  EXPECT_LT(text.size(), 500'000u);
+  EXPECT_NE(refusal(text).find("power"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace odecast
