@@ -285,9 +285,7 @@ BENCHMARK(adam_degree)
 
 const Model& sprott_model() {
   static const Model model = [] {
-    FitOptions options;
-    options.scale = ScaleKind::none;
-    return fit(sprott_b(), options, ignore_progress).model;
+    return fit(sprott_b(), {.method = DropoutMethod{.rows = {.scale = ScaleKind::none}}}).model;
   }();
   return model;
 }
@@ -383,7 +381,7 @@ void lanes(State& state, const LaneProblems& problems, long members, double boun
 
 /// 1000 sampled draws of the fitted Sprott B; about one in ten blows up on the way to t = 10.
 void solve_lanes_sprott_b(State& state) {
-  const DropoutPosterior posterior(sprott_model().network);
+  const DropoutPosterior posterior(sprott_model().network());
   const auto times = regular_times(0, static_cast<double>(state.range(0)),
                                    static_cast<double>(state.range(0)) / 500);
   LaneProblems problems;

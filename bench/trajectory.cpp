@@ -30,7 +30,7 @@ struct Settings {
 };
 
 /// Which posterior the rows are about.
-PosteriorKind posterior_kind = PosteriorKind::trajectory;
+Method method = TrajectoryMethod{};
 
 using Terms = std::vector<TrajectoryOptions::KnownTerm>;
 
@@ -99,9 +99,9 @@ Outcome judge(const Model& model, const Truth& truth) {
   Outcome o;
   o.exact_support = true;
   Model best = model;  // the most probable set alone
-  if (posterior_kind != PosteriorKind::bootstrap) {
-    best.polynomial->sets.resize(1);
-    best.polynomial->sets[0].weight = 1;
+  if (!std::holds_alternative<BootstrapMethod>(method)) {
+    best.polynomial()->sets.resize(1);
+    best.polynomial()->sets[0].weight = 1;
   }
   const auto found = equations(best);
   double off = 0, size = 0;
@@ -142,13 +142,15 @@ struct Fitted {
 
 Fitted fit_one(const Dataset& data, const Truth& truth, int degree, bool known_terms = false,
                bool robust = false) {
-  FitOptions options;
-  options.posterior = posterior_kind;
-  options.derivative.method = DerivativeMethod::weak;
-  options.select_terms = true;
-  options.degree = degree;
-  if (known_terms) options.trajectory.terms = truth.terms;
-  options.trajectory.robust = robust;
+  FitOptions options{.method = method};
+  std::visit(
+      [&](auto& m) {
+        if constexpr (requires { m.degree; }) m.degree = degree;
+        if constexpr (requires { m.terms; })
+          if (known_terms) m.terms = truth.terms;
+        if constexpr (requires { m.robust; }) m.robust = robust;
+      },
+      options.method);
   const double begin = cpu_seconds();
   Fitted result{fit(data, options, ignore_progress).model, {}};
   const double seconds = cpu_seconds() - begin;
@@ -206,7 +208,7 @@ double valid_time(const Model& model, const Vector& init, const Dataset& truth) 
   ForecastOptions o;
   o.init = init;
   o.solver = default_solver(model);
-  o.solver.max_steps = 10'000'000;
+  o.solver->max_steps = 10'000'000;
   o.times.assign(truth.trajectories[0].times.begin() + 1, truth.trajectories[0].times.end());
   const auto path = single_trajectory(model, SingleField::point, o);
   const Spread s = spread(truth);
@@ -322,7 +324,7 @@ void calibration_row(const Settings& s, double T, double noise) {
     }
     // Squared distance of the last state in its own covariance: chi-square with 3 degrees.
     const Vector truth_last = clean.trajectories[0].states.bottomRows(1).transpose();
-    if (posterior_kind != PosteriorKind::trajectory) {
+    if (!std::holds_alternative<TrajectoryMethod>(method)) {
       mahalanobis.push_back(
           (f.model.last_state - truth_last).cwiseQuotient(*f.model.last_state_sd).squaredNorm());
       continue;
@@ -420,9 +422,7 @@ void other_row(const Settings& s, const char* name, int degree, double noise) {
   for (int k = 0; k < s.draws; ++k) {
     Dataset data = clean;
     if (noise > 0) add_noise(data, sd, s.seed + static_cast<std::uint64_t>(k));
-    FitOptions options;
-    options.posterior = PosteriorKind::trajectory;
-    options.degree = degree;
+    const FitOptions options{.method = TrajectoryMethod{.degree = degree}};
     const double begin = cpu_seconds();
     const Fit f = fit(data, options, ignore_progress);
     fmt::print("{} degree {} noise {} % seed {}: {} ({:.3f} s, misfit {})\n{}", name, degree,
@@ -442,9 +442,9 @@ int run(int argc, char** argv) {
     else if (word == "--seed" && i + 1 < argc)
       s.seed = static_cast<std::uint64_t>(std::atoll(argv[++i]));
     else if (word == "--regression")
-      posterior_kind = PosteriorKind::regression;
+      method = RegressionMethod{};
     else if (word == "--bootstrap")
-      posterior_kind = PosteriorKind::bootstrap;
+      method = BootstrapMethod{};
     else
       wanted.push_back(word);
   }

@@ -31,30 +31,17 @@ struct Contender {
 };
 
 std::vector<Contender> contenders() {
-  FitOptions dropout;
-  dropout.degree = 2;
-  dropout.derivative.method = DerivativeMethod::automatic;
-  Contender fixed{"dropout, r = 0.25", {dropout}}, tuned{"dropout, r tuned", {}};
-  for (const double r : kRates) {
-    dropout.dropout = r;
-    tuned.candidates.push_back(dropout);
-  }
-  FitOptions trajectory;
-  trajectory.posterior = PosteriorKind::trajectory;
-  trajectory.degree = 2;
-  FitOptions regression, bootstrap;
-  regression.posterior = PosteriorKind::regression;
-  bootstrap.posterior = PosteriorKind::bootstrap;
-  for (FitOptions* o : {&regression, &bootstrap}) {
-    o->degree = 2;
-    o->derivative.method = DerivativeMethod::weak;
-    o->select_terms = true;
-  }
+  const auto dropout = [](double r) {
+    return FitOptions{
+        .method = DropoutMethod{.dropout = r, .rows = {.derivative = DerivativeMethod::automatic}}};
+  };
+  Contender fixed{"dropout, r = 0.25", {dropout(0.25)}}, tuned{"dropout, r tuned", {}};
+  for (const double r : kRates) tuned.candidates.push_back(dropout(r));
   return {fixed,
           tuned,
-          {"bootstrap", {bootstrap}},
-          {"regression", {regression}},
-          {"trajectory", {trajectory}}};
+          {"bootstrap", {{.method = BootstrapMethod{}}}},
+          {"regression", {{.method = RegressionMethod{}}}},
+          {"trajectory", {{.method = TrajectoryMethod{}}}}};
 }
 
 /// One orbit that learns, and true solutions from `starts` states on the attractor.
@@ -155,7 +142,7 @@ Values run_system(const std::string& name, const CompareOptions& o, const Observ
           if (best && energy >= least) continue;
           best = fitted.model;
           least = energy;
-          setting = candidate.dropout;
+          if (const auto* m = std::get_if<DropoutMethod>(&candidate.method)) setting = m->dropout;
         }
         if (!best) continue;
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;

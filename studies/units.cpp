@@ -177,7 +177,7 @@ void judge_exact(const Setting& s, const Model& model, const Dataset& data, Valu
   n["mean_field_valid_lyapunov"] = n["mean_field_valid"] * *s.system.lyapunov;
 
   // Bias of the mean field and sd over masks, at the observed states.
-  const DropoutPosterior posterior(model.network);
+  const DropoutPosterior posterior(model.network());
   const Matrix& u = data.trajectories[0].states;
   double bias = 0, spread = 0, size = 0;
   for (Eigen::Index i = 0; i < u.rows(); ++i) {
@@ -201,13 +201,8 @@ void judge_exact(const Setting& s, const Model& model, const Dataset& data, Valu
     }
 }
 
-FitOptions paper_fit(const StudyCell& cell) {
-  FitOptions o;
-  o.degree = 2;
-  o.hidden = 10;
-  o.dropout = cell.r;
-  o.scale = ScaleKind::none;
-  return o;
+DropoutMethod paper_method(const StudyCell& cell) {
+  return {.hidden = 10, .dropout = cell.r, .rows = {.scale = ScaleKind::none}};
 }
 
 /// A model file's worth of facts about the data, with this network in it.
@@ -217,7 +212,7 @@ Model with_network(const Dataset& data, Network network, double r) {
   m.scaling = no_scaling(data.dimension());
   for (Layer& layer : network.layers)
     if (layer.activation == Activation::power) layer.dropout = r;
-  m.network = std::move(network);
+  m.law = std::move(network);
   m.data_scale = data.trajectories[0].states.cwiseAbs().maxCoeff();
   m.last_state = data.trajectories[0].states.bottomRows(1).transpose();
   m.last_time = data.trajectories[0].times.back();
@@ -232,7 +227,8 @@ Values run_cell(const Setting& s, const StudyOptions& options, Reading reading,
   const std::uint64_t seed = options.seed * 1000 + static_cast<std::uint64_t>(index);
   Model model;
   Dataset data = training_data(s, cell.per_unit);
-  FitOptions fit_options = paper_fit(cell);
+  DropoutMethod method = paper_method(cell);
+  FitOptions fit_options;
   if (reading == Reading::released) {
     const DerivativeRows rows = released_rows(s, cell.per_unit);
     Network network = make_network(3, {{10, Activation::power, 2, 0.0, false}}, 3, seed);
@@ -243,10 +239,11 @@ Values run_cell(const Setting& s, const StudyOptions& options, Reading reading,
     model = with_network(data, std::move(network), cell.r);
   } else {
     if (reading == Reading::paper) {
-      fit_options.trainer = Trainer::adam;
-      fit_options.training.batches = options.batches;
+      method.trainer = Trainer::adam;
+      method.training.batches = options.batches;
       fit_options.seed = seed;
     }
+    fit_options.method = method;
     Fit fitted = fit(data, fit_options, observer);
     v.numbers["objective"] = fitted.model.training.objective.value_or(kNaN);
     if (!fitted.summary.minima.empty()) {
@@ -263,7 +260,7 @@ Values run_cell(const Setting& s, const StudyOptions& options, Reading reading,
 /// Jaggedness of sampled bands against their number of trajectories, ten seeds each.
 Values run_jaggedness(const Setting& s, const Observer& observer) {
   Values v;
-  const Model model = fit(training_data(s, 500), paper_fit({}), observer).model;
+  const Model model = fit(training_data(s, 500), {.method = paper_method({})}, observer).model;
   for (const int draws : {250, 1000, 4000, 16000}) {
     std::vector<double> values;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -310,7 +307,7 @@ Values run_differences(const Setting& s) {
 /// Training data by RK45 at SciPy's default tolerance.
 Values run_tolerance(const Setting& s, const Observer& observer) {
   Values v;
-  const Fit rough = fit(training_data_at(s, 500, 1e-3), paper_fit({}), observer);
+  const Fit rough = fit(training_data_at(s, 500, 1e-3), {.method = paper_method({})}, observer);
   v.numbers["objective"] = rough.model.training.objective.value_or(kNaN);
   judge(s, Reading::exact, rough.model, 1, false, v, observer);
   return v;
@@ -319,7 +316,7 @@ Values run_tolerance(const Setting& s, const Observer& observer) {
 /// ε ~ N(0, h⁴) at every output time of Algorithm 2: what it changes.
 Values run_transition_noise(const Setting& s, const Observer& observer) {
   Values v;
-  const Model model = fit(training_data(s, 500), paper_fit({}), observer).model;
+  const Model model = fit(training_data(s, 500), {.method = paper_method({})}, observer).model;
   ForecastOptions o = forecast_options(Reading::paper, 1, s.short_run);
   o.draws = 100;
   o.times = regular_times(0, 10, 0.002);
@@ -328,7 +325,7 @@ Values run_transition_noise(const Setting& s, const Observer& observer) {
   const Forecast with = forecast(model, o, observer);
   // The noisy chain stops at every output time; the solver's own error comes on top.
   v.numbers["change"] = (with.upper - without.upper).cwiseAbs().maxCoeff();
-  o.solver.rtol = o.solver.atol = 1e-10;
+  o.solver = SolverOptions{.rtol = 1e-10, .atol = 1e-10};
   o.transition_noise = false;
   const Forecast fine = forecast(model, o, observer);
   o.transition_noise = true;

@@ -29,36 +29,6 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  for (;;) {
-    const auto end = text.find(separator, begin);
-    parts.push_back(text.substr(begin, end - begin));
-    if (end == text.npos) return parts;
-    begin = end + 1;
-  }
-}
-
-/// Names separated by commas; one that has a comma stands in quotes, as in a CSV file. Nothing
-/// where a quote is not closed.
-std::optional<std::vector<std::string>> split_list(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0;; ++at) {
-    std::string& part = parts.emplace_back();
-    if (at < text.size() && text[at] == '"') {
-      for (++at; at < text.size() && (text[at] != '"' || text[at + 1] == '"'); ++at) {
-        part += text[at];
-        if (text[at] == '"') ++at;
-      }
-      if (at == text.size()) return std::nullopt;
-      ++at;
-    }
-    while (at < text.size() && text[at] != ',') part += text[at++];
-    if (at >= text.size()) return parts;
-  }
-}
-
 /// The word as a shell reads it back.
 std::string quoted(const std::string& word) {
   const auto plain = [](char c) {
@@ -250,7 +220,51 @@ std::vector<double> Arguments::numbers(std::string_view name) const {
   return result;
 }
 
-std::string help_text(const Command& c) {
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::string lines, line;
+  std::size_t columns = 0;  // characters, not bytes
+  for (const auto& word : split(text, ' ')) {
+    const auto size = static_cast<std::size_t>(
+        std::count_if(word.begin(), word.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    if (!line.empty() && columns + 1 + size > width) {
+      lines += line + '\n';
+      line.clear();
+      columns = 0;
+    }
+    line += (line.empty() ? "" : " ") + word;
+    columns += (columns > 0) + size;
+  }
+  return lines + line;
+}
+
+namespace {
+
+std::string option_help(const Option& o) {
+  std::string left = o.letter ? fmt::format("-{}, {}", o.letter, o.name) : o.name;
+  if (!o.choices.empty())
+    left += fmt::format(" {}", fmt::join(o.choices, "|"));
+  else if (!o.value.empty())
+    left += " " + o.value;
+  // Help lines break at their own newlines and stay under the second column.
+  std::string help = o.help;
+  if (!o.initial.empty()) help += fmt::format(" [default: {}]", o.initial);
+  for (std::size_t at = 0; (at = help.find('\n', at)) != help.npos; at += 26)
+    help.replace(at, 1, "\n" + std::string(25, ' '));
+  return (left.size() <= 22 ? fmt::format("  {:<22} ", left)
+                            : fmt::format("  {}\n  {:<22} ", left, "")) +
+         help + "\n";
+}
+
+}  // namespace
+
+std::vector<std::string> groups(const Command& c) {
+  std::vector<std::string> names = {""};
+  for (const Option& o : c.options)
+    if (std::find(names.begin(), names.end(), o.group) == names.end()) names.push_back(o.group);
+  return names;
+}
+
+std::string help_text(const Command& c, Help how) {
   std::string text = fmt::format("{}\n\nUsage: {}\n", c.description, usage_line(c));
   text += "\nExample:\n";
   for (const auto& line : split(c.example, '\n')) text += "  " + line + "\n";
@@ -258,22 +272,15 @@ std::string help_text(const Command& c) {
     text += "\nArguments:\n";
     for (const Positional& p : c.positionals) text += fmt::format("  {:<22} {}\n", p.name, p.help);
   }
-  text += "\nOptions:\n";
-  for (const Option& o : c.options) {
-    std::string left = o.letter ? fmt::format("-{}, {}", o.letter, o.name) : o.name;
-    if (!o.choices.empty())
-      left += fmt::format(" {}", fmt::join(o.choices, "|"));
-    else if (!o.value.empty())
-      left += " " + o.value;
-    text += left.size() <= 22 ? fmt::format("  {:<22} ", left)
-                              : fmt::format("  {}\n  {:<22} ", left, "");
-    // Help lines break at their own newlines and stay under the second column.
-    std::string help = o.help;
-    if (!o.initial.empty()) help += fmt::format(" [default: {}]", o.initial);
-    for (std::size_t at = 0; (at = help.find('\n', at)) != help.npos; at += 26)
-      help.replace(at, 1, "\n" + std::string(25, ' '));
-    text += help + "\n";
+  const auto names = groups(c);
+  for (const std::string& group : names) {
+    if (how == Help::brief && !group.empty()) continue;
+    text += group.empty() ? "\nOptions:\n" : "\n" + group + ":\n";
+    for (const Option& o : c.options)
+      if (o.group == group) text += option_help(o);
   }
+  if (how == Help::brief && names.size() > 1)
+    text += fmt::format("\nodecast {} --help has all {} options.\n", c.name, c.options.size());
   return text;
 }
 

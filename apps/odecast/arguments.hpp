@@ -18,7 +18,11 @@ struct Option {
   std::string initial;  ///< default; empty for none
   char letter = 0;
   std::vector<std::string> choices = {};  ///< allowed values; empty for any
+  std::string group = {};  ///< heading of the long help; empty: among those of the short one
 };
+
+/// Lines of at most so many characters, broken at blanks.
+std::string wrapped(const std::string& text, std::size_t width);
 
 struct Positional {
   std::string name, help;
@@ -76,7 +80,13 @@ class Arguments {
   std::vector<std::pair<std::string, std::string>> given_;
 };
 
-std::string help_text(const Command& command);
+/// Headings of a command's options, in their order; the first is empty.
+std::vector<std::string> groups(const Command& command);
+enum class Help {
+  brief,  ///< of the options those without a group
+  full,
+};
+std::string help_text(const Command& command, Help how = Help::full);
 /// The nearest of `known` to a mistyped word, or nothing.
 std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known);
 

@@ -89,8 +89,6 @@ Option seed_option();
 Option threads_option();
 /// What every command that reads observations takes: which columns, how the text is written.
 std::vector<Option> reading_options();
-/// --missing with the choice to keep what else was observed; `when` says where that is possible.
-Option keeping(Option missing, const std::string& when);
 ReadOptions reading(const Arguments& arguments);
 /// How the data were read, where that is not the plainest way.
 void say_reading(const Arguments& arguments, const TableInfo& table);

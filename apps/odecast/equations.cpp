@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/model/model_file.hpp"
 
 namespace odecast::cli {
@@ -36,8 +37,10 @@ int run_equations(const Arguments& a) {
   const EquationFormat kind = format == "latex" ? EquationFormat::latex
                               : format == "c"   ? EquationFormat::c
                                                 : EquationFormat::text;
-  put("{}", format_equations(model, kind, a.given("--all") ? 0 : 0.01,
-                             a.text("--centre") == "median" ? Centre::median : Centre::mean));
+  print_text(
+      spelled(format_equations(model, kind, a.given("--all") ? 0 : 0.01,
+                               a.text("--centre") == "median" ? Centre::median : Centre::mean),
+              Spelling::options));
   return kDone;
 }
 

@@ -11,6 +11,7 @@
 #include "odecast/core/files.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/learning/fields.hpp"
 #include "odecast/model/equations.hpp"
 #include "odecast/model/model_file.hpp"
 #include "odecast/observations/rows.hpp"
@@ -20,151 +21,32 @@
 namespace odecast::cli {
 namespace {
 
-const FitOptions kFitDefaults;
-
-std::string schedule_text(const std::vector<Phase>& schedule) {
-  std::string text;
-  for (const Phase& p : schedule)
-    text += fmt::format("{}{}@{}", text.empty() ? "" : ",", p.steps, p.rate);
-  return text;
-}
-
-std::vector<Phase> read_schedule(const Arguments& a) {
-  std::vector<Phase> schedule;
-  for (const auto& word : a.words("--schedule")) {
-    const auto at = word.find('@');
-    const auto steps = parse_number(word.substr(0, at));
-    const auto rate = at == word.npos ? std::nullopt : parse_number(word.substr(at + 1));
-    if (!steps || !rate || *steps < 1 || *steps > 1e9 || *steps != static_cast<int>(*steps))
-      throw_usage({"option --schedule", shown(word), "STEPS@RATE, separated by commas",
-                   "The paper's is 10@0.01,100@0.001."});
-    schedule.push_back({static_cast<int>(*steps), *rate});
-  }
-  return schedule;
-}
-
 /// Whether an input is the time column, which the reader takes as the time.
 bool is_time(const Arguments& a, const std::string& name) {
   if (a.given("--time")) return name == a.text("--time");
   return lower_case(name) == "t" || lower_case(name) == "time";
 }
 
-constexpr std::initializer_list<const char*> kNetworkOptions = {
-    "--hidden",  "--layers",   "--activation",   "--trainer",
-    "--batches", "--schedule", "--noise-samples"};
-constexpr std::initializer_list<const char*> kDropoutOptions = {
-    "--dropout", "--rescale", "--starts", "--max-iterations", "--masks", "--mask-per"};
-constexpr std::initializer_list<const char*> kDerivativeOptions = {
-    "--scale", "--derivative", "--noise-factor", "--noise-order"};
-
-/// --posterior, or what the other options ask for: that of docs/choosing.md unless they belong to
-/// the paper's network.
-std::string posterior_word(const Arguments& a) {
-  if (a.text("--posterior") != "auto") return a.text("--posterior");
-  const auto any = [&a](std::initializer_list<const char*> options) {
-    return std::any_of(options.begin(), options.end(), [&a](const char* o) { return a.given(o); });
-  };
-  if (any(kNetworkOptions) || any(kDropoutOptions) || any(kDerivativeOptions)) return "dropout";
-  const bool rows =
-      a.text("--kind") == "map" || a.text("--degree") == "auto" || any({"--gap", "--terms"});
-  return rows ? "regression" : "trajectory";
+/// As the command line spells a field's name.
+std::string option_name(const std::string& field) {
+  return spelled("`" + field + "`", Spelling::options);
 }
 
 }  // namespace
 
 FitOptions fit_options(const Arguments& a) {
-  FitOptions o;
-  const std::string posterior = posterior_word(a);
-  o.posterior = posterior == "trajectory"   ? PosteriorKind::trajectory
-                : posterior == "regression" ? PosteriorKind::regression
-                : posterior == "bootstrap"  ? PosteriorKind::bootstrap
-                : posterior == "ensemble"   ? PosteriorKind::ensemble
-                                            : PosteriorKind::dropout;
-  const bool trajectory = o.posterior == PosteriorKind::trajectory,
-             dropout = o.posterior == PosteriorKind::dropout,
-             ensemble = o.posterior == PosteriorKind::ensemble, network = dropout || ensemble;
-  needs(a, {"--robust"}, trajectory, "--posterior trajectory");
-  needs(a, kDerivativeOptions, !trajectory, "another --posterior than trajectory");
-  needs(a, {"--gap"}, !trajectory, "another --posterior than trajectory");
-  needs(a, {"--terms"}, !trajectory && !ensemble, "--posterior dropout, regression or bootstrap");
-  needs(a, kNetworkOptions, network, "--posterior dropout or ensemble");
-  needs(a, kDropoutOptions, dropout, "--posterior dropout");
-  needs(a, {"--replicates"}, o.posterior == PosteriorKind::bootstrap, "--posterior bootstrap");
-  needs(a, {"--members"}, ensemble, "--posterior ensemble");
-  o.replicates = static_cast<int>(a.whole("--replicates", 2, 100'000));
-  o.members = static_cast<int>(a.whole("--members", 2, 1000));
-  o.trajectory.robust = a.given("--robust");
-  if (a.text("--missing") == "keep" && !trajectory)
-    throw_usage({"option --missing", "keep with --posterior " + posterior, "--posterior trajectory",
-                 "Derivatives need whole rows: use --missing drop."});
-  o.kind = a.text("--kind") == "map" ? ModelKind::map : ModelKind::flow;
-  o.hold_inputs = a.text("--between") == "held";
-  needs(a, {"--between"}, a.given("--inputs"), "--inputs");
-  needs(a, {"--derivative", "--noise-factor", "--noise-order", "--gap"}, o.kind == ModelKind::flow,
-        "--kind flow");
+  std::map<std::string, std::string> given;
+  for (const Field& f : fit_fields())
+    if (const std::string name = option_name(f.name); a.given(name))
+      given[f.name] = f.type == FieldType::flag ? "yes" : a.text(name);
+  FitOptions o = odecast::fit_options(given);
+  o.threads = a.threads();
+  needs(a, {"--between"}, a.given("--inputs") || a.text("--between") == "linear", "--inputs");
   for (const auto& name : a.words("--inputs"))
     if (is_time(a, name)) o.time_name = name;
-  const bool automatic = a.text("--degree") == "auto";
-  if (automatic && (network || trajectory))
-    throw_usage(
-        {"option --degree", "auto with --posterior " + posterior,
-         "--posterior regression or bootstrap",
-         "Degrees are compared by the evidence: have regression choose one, then give it here."});
-  o.degree = automatic ? kAutomaticDegree : static_cast<int>(a.whole("--degree", 1, 20));
-  o.hidden = a.text("--hidden") == "auto" ? 0 : static_cast<int>(a.whole("--hidden", 1, 100000));
-  o.dropout = a.number("--dropout");
-  o.rescale = a.given("--rescale");
-  o.scale = a.text("--scale") == "none" ? ScaleKind::none : ScaleKind::standard;
-  for (const double units : a.numbers("--layers")) {
-    const long whole =
-        checked_size(units, 1'000'000, "option --layers", "For example --layers 32,32.");
-    if (units != static_cast<double>(whole))
-      throw_usage({"option --layers", fmt::format("{}", units), "whole numbers",
-                   "For example --layers 32,32."});
-    o.layers.push_back(static_cast<int>(whole));
-  }
-  o.activation = *activation_from_name(a.text("--activation"));
-  // Rows with a posterior of their own are integrals unless told otherwise: their errors are known.
-  o.derivative.method = network || a.given("--derivative")
-                            ? *derivative_from_name(a.text("--derivative"))
-                            : DerivativeMethod::weak;
-  o.derivative.forward.noise_factor = a.number("--noise-factor");
-  o.derivative.forward.noise_order = a.number("--noise-order");
-  if (a.given("--noise")) {
-    o.derivative.noise = to_vector(a.numbers("--noise"));
-    o.trajectory.noise = o.derivative.noise;
-  }
-  if (a.given("--gap")) o.derivative.gap = a.number("--gap");
-  o.select_terms = network || a.given("--terms") ? a.text("--terms") == "select" : !trajectory;
-  o.trainer = a.text("--trainer") == "exact"  ? Trainer::exact
-              : a.text("--trainer") == "adam" ? Trainer::adam
-              : a.text("--trainer") == "sgd"  ? Trainer::sgd
-                                              : Trainer::automatic;
-  o.starts = static_cast<int>(a.whole("--starts", 1, 100000));
-  o.max_iterations = static_cast<int>(a.whole("--max-iterations", 1, 1'000'000'000));
-  o.training.batches = static_cast<int>(a.whole("--batches", 1, 1'000'000'000));
-  o.training.schedule = read_schedule(a);
-  o.training.noise_samples = static_cast<int>(a.whole("--noise-samples", 1, 1'000'000));
-  o.training.masks = static_cast<int>(a.whole("--masks", 1, 1'000'000));
-  o.training.mask_per_batch = a.text("--mask-per") == "batch";
-  o.seed = a.seed();
-  o.threads = a.threads();
-  if (a.given("--budget")) {
-    o.budget = a.number("--budget");
-    require_option(*o.budget > 0, "option --budget", a.text("--budget"), "seconds > 0",
-                   "Leave it out for the default bound on work.");
-  }
-  const bool general = a.given("--layers");
-  needs(a, {"--activation"}, general, "--layers");
-  needs(a, {"--hidden", "--starts"}, !general, "no --layers");
-  needs(a, {"--degree"}, !general || o.activation == Activation::power,
-        "no --layers, or --activation power");
-  const bool exact = o.trainer == Trainer::exact || (o.trainer == Trainer::automatic && !general);
-  needs(a, {"--noise-factor", "--noise-order"}, o.derivative.method == DerivativeMethod::forward,
-        "--derivative forward");
-  needs(a, {"--starts", "--max-iterations"}, exact, "--trainer exact");
-  needs(a, {"--batches", "--schedule", "--noise-samples", "--masks", "--mask-per"}, !exact,
-        "--trainer adam or sgd");
+  if (a.text("--missing") == "keep" && !std::holds_alternative<TrajectoryMethod>(o.method))
+    throw_usage({"option --missing", fmt::format("keep with --posterior {}", method_name(o.method)),
+                 "--posterior trajectory", "Derivatives need whole rows: use --missing drop."});
   return o;
 }
 
@@ -177,7 +59,7 @@ ReadOptions fit_columns(const Arguments& a) {
 Json fit_json(const Fit& fit) {
   const auto& record = fit.model.training;
   Json j = {{"status", record.status},
-            {"reason", record.reason},
+            {"reason", spelled(record.reason, Spelling::options)},
             {"objective", record.objective ? Json(*record.objective) : nullptr},
             {"rows", record.rows},
             {"trajectories", record.trajectories},
@@ -211,7 +93,7 @@ Json fit_json(const Fit& fit) {
       j["forcing"] = {{"sd", std::vector<double>(sd.begin(), sd.end())},
                       {"interval", forcing.interval * fit.model.scaling.time}};
     }
-    j["sets"] = fit.model.polynomial->sets.size();
+    j["sets"] = fit.model.polynomial()->sets.size();
   }
   if (const auto& c = fit.model.calibration) j["calibration"] = calibration_json(*c);
   return j;
@@ -249,9 +131,8 @@ int run_fit(const Arguments& a) {
     const Observer observer = progress(a);
     std::error_code ignored;
     ReadOptions read = fit_columns(a);
-    if (a.text("--posterior") == "trajectory" && !a.given("--missing") && !calibrate)
-      read.missing = MissingRule::keep;
-    read.may_keep = options.posterior == PosteriorKind::trajectory && !calibrate;
+    read.may_keep = std::holds_alternative<TrajectoryMethod>(options.method) && !calibrate;
+    if (a.text("--missing") == "auto" && read.may_keep) read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
       return std::filesystem::is_regular_file(path, ignored);
@@ -259,9 +140,9 @@ int run_fit(const Arguments& a) {
     if (calibrate) {
       result = fit_calibrated(data.emplace(read_observations(inputs, read, &table)),
                               a.number("--holdout"), options, observer, &judged);
-    } else if (fits_source(options) && again) {
+    } else if (again && !std::holds_alternative<TrajectoryMethod>(options.method)) {
       const ObservationSource source = source_of_files(inputs, read);
-      result = fit_source(source, options, observer);
+      result = fit(source, options, observer);
       table = *source.table;
     } else {
       result = fit(data.emplace(read_observations(inputs, read, &table)), options, observer);
@@ -295,15 +176,15 @@ int run_fit(const Arguments& a) {
     put_json(j);
   } else if (good) {
     const std::string by =
-        result.model.polynomial ? record.trainer
-        : !result.model.members.empty()
+        result.model.polynomial() ? record.trainer
+        : result.model.ensemble()
             ? "ensemble, trainer " + record.trainer
-            : fmt::format("dropout {:g}, trainer {}", options.dropout, record.trainer);
+            : fmt::format("dropout {:g}, trainer {}",
+                          std::get<DropoutMethod>(options.method).dropout, record.trainer);
     say(a, fmt::format("Fitted {} rows in {} trajector{} by {} in {:.3g} s{}.", record.rows,
                        record.trajectories, record.trajectories == 1 ? "y" : "ies", by,
                        summary.seconds, summary.trusted ? ": " + record.reason : ""));
-    if (options.derivative.method == DerivativeMethod::automatic)
-      say(a, "Derivative: " + summary.derivative + ".");
+    if (a.text("--derivative") == "auto") say(a, "Derivative: " + summary.derivative + ".");
     if (record.objective) {
       say(a, fmt::format("Expected dropout objective {:.7g} (mean squared error of {}, masks "
                          "averaged exactly).",
@@ -321,7 +202,7 @@ int run_fit(const Arguments& a) {
     } else if (summary.log_evidence) {
       say(a, fmt::format("Log evidence {:.7g}.", *summary.log_evidence));
     }
-    if (result.model.polynomial) {
+    if (result.model.polynomial()) {
       std::string noise;
       for (int i = 0; i < result.model.noise.size(); ++i)
         noise +=
@@ -360,128 +241,36 @@ int run_fit(const Arguments& a) {
   return kNotTrusted;
 }
 
+/// The table of the library's fields as options.
+std::vector<Option> field_options() {
+  std::vector<Option> options;
+  for (const Field& f : fit_fields()) {
+    Option o{.name = option_name(f.name),
+             .value = f.value,
+             .help = wrapped(spelled(f.help, Spelling::options), 60),
+             .initial = f.type == FieldType::flag ? "" : f.initial,
+             .group = spelled(f.group, Spelling::options)};
+    if (f.type == FieldType::choice) o.choices = f.choices;
+    options.push_back(std::move(o));
+  }
+  return options;
+}
+
 }  // namespace
 
 Command fit_command() {
-  const auto& t = kFitDefaults.training;
-  std::vector<Option> options = {
-      {"--posterior",
-       "WHAT",
-       "where the spread comes from. trajectory: the likelihood of the\nobservations, sparse "
-       "equations; regression: Bayesian regression\non integrals of the data, sparse equations, in "
-       "milliseconds;\nbootstrap: the same integrals drawn again in blocks; dropout:\nthe paper's "
-       "masks; ensemble: networks trained from different\nseeds; auto: trajectory, but regression "
-       "for maps and with\n--degree auto, --terms or --gap, and dropout with options of\nnetworks "
-       "or derivatives",
-       "auto",
-       0,
-       {"auto", "trajectory", "regression", "bootstrap", "dropout", "ensemble"}},
-      {"--replicates", "N", "of the bootstrap: how often the rows are drawn again",
-       fmt::format("{}", kFitDefaults.replicates)},
-      {"--members", "N", "networks of the ensemble", fmt::format("{}", kFitDefaults.members)},
-      {"--robust", "", "Huber weights against outliers (trajectory only)", ""},
-      {"--kind",
-       "WHAT",
-       "flow: learn du/dt; map: learn the next row from each, in discrete\ntime",
-       "flow",
-       0,
-       {"flow", "map"}},
-      {"--between",
-       "HOW",
-       "inputs between rows: linear, or held until the next row",
-       "linear",
-       0,
-       {"linear", "held"}},
-      {"--degree", "P",
-       "degree of the polynomial kernel, or of the candidate terms;\nauto: that of the most "
-       "evidence (regression, bootstrap)",
-       fmt::format("{}", kFitDefaults.degree)},
-      {"--hidden", "K",
-       "its hidden units; auto: one per monomial (10 for three\nvariables at degree 2)", "auto"},
-      {"--dropout", "R", "dropout rate r in [0, 1): sets the spread of the draws",
-       fmt::format("{}", kFitDefaults.dropout)},
-      {"--rescale", "", "divide masks by 1 - r (the paper does not)", ""},
-      {"--scale",
-       "WHAT",
-       "standardise variables inside, or not (the paper's setting)",
-       "standard",
-       0,
-       {"standard", "none"}},
-      {"--derivative",
-       "HOW",
-       "how derivatives are taken from the data: forward (the paper);\ncentral2 … central8 for "
-       "clean data; savgol, spline smooth;\nweak integrates instead, the default of regression "
-       "and\nbootstrap; auto tries them on held-out rows",
-       "forward",
-       0,
-       {"forward", "central2", "central4", "central6", "central8", "savgol", "spline", "weak",
-        "auto"}},
-      {"--noise", "S,…",
-       "sd of the observation noise, one or one per variable, in the\nunits of the data (default: "
-       "estimated)",
-       ""},
-      {"--gap", "T",
-       "a longer spacing is a gap that nothing crosses (default: 30\ntimes the usual spacing of "
-       "the trajectory)",
-       ""},
-      {"--terms",
-       "WHICH",
-       "select: only terms that the data support; for dropout it needs\n--dropout 0, for "
-       "regression and bootstrap it is the default",
-       "all",
-       0,
-       {"all", "select"}},
-      {"--noise-factor", "C", "error of forward derivatives: C·h^M (paper: h²), in model units",
-       fmt::format("{}", kFitDefaults.derivative.forward.noise_factor)},
-      {"--noise-order", "M", "the M of that",
-       fmt::format("{}", kFitDefaults.derivative.forward.noise_order)},
-      {"--layers", "A,B,…",
-       "a general network with these hidden layers instead of the\npolynomial kernel; no "
-       "equations, same forecasts",
-       ""},
-      {"--activation",
-       "NAME",
-       "of those layers",
-       "tanh",
-       0,
-       {"identity", "power", "tanh", "sigmoid", "relu", "sin"}},
-      {"--trainer",
-       "NAME",
-       "exact: L-BFGS on the exact objective, for polynomial kernels;\nadam, sgd: the paper's "
-       "schedule; auto: exact, or adam with\n--layers",
-       "auto",
-       0,
-       {"auto", "exact", "adam", "sgd"}},
-      {"--starts", "N", "starting points of the exact trainer, the best is kept",
-       fmt::format("{}", kFitDefaults.starts)},
-      {"--max-iterations", "N", "of the exact trainer, per start",
-       fmt::format("{}", kFitDefaults.max_iterations)},
-      {"--batches", "N", "how often the targets are drawn anew", fmt::format("{}", t.batches)},
-      {"--schedule", "S@A,…", "for each batch S steps at learning rate A, and so on",
-       schedule_text(t.schedule)},
-      {"--noise-samples", "B", "draws of the derivative noise per row and batch",
-       fmt::format("{}", t.noise_samples)},
-      {"--masks", "K", "masks averaged in each step", fmt::format("{}", t.masks)},
-      {"--mask-per",
-       "WHAT",
-       "a mask for each row, or one for all rows of a step",
-       "row",
-       0,
-       {"row", "batch"}},
-  };
+  std::vector<Option> options = field_options();
   for (Option& o : reading_options()) {
     if (o.name == "--missing") {
-      o = keeping(std::move(o), " (trajectory only, its\ndefault where --posterior names it)");
+      o.help +=
+          ";\nkeep what else was observed (trajectory only); auto: keep for\ntrajectory, else an "
+          "error";
+      o.initial = "auto";
+      o.choices = {"auto", "error", "drop", "keep"};
     }
     options.push_back(o);
   }
-  options.push_back(seed_option());
   options.push_back(threads_option());
-  options.push_back(
-      {"--budget", "SECONDS",
-       "end after that time with what was found, exit code 1 (default:\nafter an amount of work, "
-       "about ten seconds' for most data,\nthat is the same on every machine)",
-       ""});
   options.push_back(
       {"--calibrate", "", "hold the last rows out and calibrate the bands there", ""});
   options.push_back(

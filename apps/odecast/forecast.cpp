@@ -65,24 +65,25 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
                                                : MaskChange::never;
   o.masks = a.text("--masks") == "enumerated" ? MaskSource::enumerated : MaskSource::sampled;
   o.transition_noise = a.given("--transition-noise");
-  o.solver.method = a.text("--method") == "rk4"     ? Method::rk4
-                    : a.text("--method") == "euler" ? Method::euler
-                                                    : Method::rk45;
-  o.solver.rtol = a.given("--rtol") ? a.number("--rtol") : default_solver(model).rtol;
-  o.solver.atol = a.given("--atol") ? a.number("--atol") : default_solver(model).atol;
-  o.solver.max_steps = a.whole("--max-steps", 1, 1'000'000'000);
+  SolverOptions& solver = o.solver.emplace(default_solver(model));
+  solver.method = a.text("--method") == "rk4"     ? SolverMethod::rk4
+                  : a.text("--method") == "euler" ? SolverMethod::euler
+                                                  : SolverMethod::rk45;
+  if (a.given("--rtol")) solver.rtol = a.number("--rtol");
+  if (a.given("--atol")) solver.atol = a.number("--atol");
+  solver.max_steps = a.whole("--max-steps", 1, 1'000'000'000);
   o.bound_factor = a.number("--bound");
   o.attempts_per_draw = static_cast<int>(a.whole("--attempts", 1, 1'000'000));
   o.seed = a.seed();
   o.threads = a.threads();
 
   const bool draws = a.text("--field") == "draws", enumerated = o.masks == MaskSource::enumerated;
-  const bool fixed = o.solver.method != Method::rk45;
+  const bool fixed = solver.method != SolverMethod::rk45;
   needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "--report");
   needs(a, {"--report"}, draws, "--field draws");
   needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"},
         model.kind == ModelKind::flow, "a model of du/dt, not a map");
-  needs(a, {"--mask-change"}, !model.polynomial && model.members.empty(),
+  needs(a, {"--mask-change"}, std::holds_alternative<Network>(model.law),
         "a model with masks (fit --dropout)");
   needs(a, {"--from"}, a.given("--init"), "--init: the last observation has a time of its own");
   needs(a, {"--drive"}, model.inputs.measured() > 0, "a model with inputs (fit --inputs)");
@@ -105,7 +106,7 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   if (a.given("--at") && (a.given("--until") || a.given("--step")))
     throw_usage({"option --at", "--until or --step beside it", "one way to give the times",
                  "Remove the others."});
-  if (fixed) o.solver.fixed_step = a.given("--fixed-step") ? a.number("--fixed-step") : model.step;
+  if (fixed) solver.fixed_step = a.given("--fixed-step") ? a.number("--fixed-step") : model.step;
   return o;
 }
 
@@ -310,7 +311,7 @@ int run_forecast(const Arguments& a) {
 }
 
 std::vector<Option> option_list() {
-  const auto& s = kForecastDefaults.solver;
+  const SolverOptions s;
   return {
       {"--init", "A,B,…", "start (default: the last observation)", ""},
       {"--init-sd", "A,B,…",

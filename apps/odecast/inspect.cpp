@@ -29,7 +29,7 @@ std::string sampling_text(const Inspection& d) {
 
 /// What `odecast fit` does with such data when nothing else is asked for.
 std::vector<std::string> plan(const ObservationSource& source, const Inspection& d) {
-  const FitOptions o;
+  const TrajectoryMethod o;  // the default
   std::vector<std::string> lines;
   if (d.pairs == 0) {
     lines.push_back("fit would refuse: it needs two rows of one trajectory.");
@@ -146,7 +146,10 @@ int run(const Arguments& a) {
 Command inspect_command() {
   std::vector<Option> options = reading_options();
   for (Option& o : options)
-    if (o.name == "--missing") o = keeping(std::move(o), "");
+    if (o.name == "--missing") {
+      o.help += ";\nkeep what else was observed";
+      o.choices.push_back("keep");
+    }
   return {"inspect",
           "say what is understood of a data file",
           "Reads observations as fit does and says what was understood: how the file is written,\n"

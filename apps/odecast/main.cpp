@@ -9,6 +9,7 @@
 
 #include "apps/odecast/commands.hpp"
 #include "apps/odecast/ending.hpp"
+#include "apps/odecast/manual.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/isa.hpp"
 #include "odecast/core/stop.hpp"
@@ -28,12 +29,12 @@ std::vector<Command> all_commands() {
 std::string overview(const std::vector<Command>& commands) {
   std::string text =
       "odecast learns the equations of a system from observed trajectories and forecasts\n"
-      "with error bands.\n\nUsage: odecast COMMAND [options]     odecast COMMAND --help\n\n";
+      "with error bands.\n\nUsage: odecast COMMAND [options]     odecast COMMAND -h, --help\n\n";
   for (const Command& c : commands) text += fmt::format("  {:<10} {}\n", c.name, c.summary);
   return text +
          "\nFrom data to a forecast:\n"
          "  odecast simulate SprottB --init 1,1,1 --until 10 --step 0.002 -o train.csv\n"
-         "  odecast fit train.csv --degree 2 --dropout 0.25 -o model.json\n"
+         "  odecast fit train.csv -o model.json\n"
          "  odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
          "\nExit codes: 0 done, 1 finished but not to be trusted, 2 wrong usage, 3 bad input "
          "data,\n"
@@ -48,6 +49,14 @@ int run(const std::vector<std::string>& words) {
       return kUsage;
     }
     print_text(overview(commands));
+    return kDone;
+  }
+  if (words[0] == "--completions") {
+    print_text(completions(commands, words.size() > 1 ? words[1] : ""));
+    return kDone;
+  }
+  if (words[0] == "--manual") {
+    print_text(manual(commands, words.size() > 1 ? words[1] : ""));
     return kDone;
   }
   if (words[0] == "--version") {
@@ -68,7 +77,7 @@ int run(const std::vector<std::string>& words) {
   for (const auto& word : rest) {
     if (word == "--") break;
     if (word == "--help" || word == "-h") {
-      put("{}", help_text(*command));
+      put("{}", help_text(*command, word == "-h" ? Help::brief : Help::full));
       return kDone;
     }
   }
@@ -99,9 +108,9 @@ int main(int argc, char** argv) {
     flush_output();
     return code;
   } catch (const Error& e) {
-    return ended(e.what(), e.kind() == ErrorKind::usage  ? kUsage
-                           : e.kind() == ErrorKind::data ? kBadData
-                                                         : kFileFailure);
+    return ended(e.marked(), e.kind() == ErrorKind::usage  ? kUsage
+                             : e.kind() == ErrorKind::data ? kBadData
+                                                           : kFileFailure);
   } catch (const Interrupted& e) {
     return ended("interrupted", 128 + e.signal());
   } catch (const std::system_error& e) {

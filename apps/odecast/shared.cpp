@@ -56,7 +56,7 @@ class Bar {
 std::vector<Option> with_common(std::vector<Option> options) {
   options.push_back({"--json", "", "print one JSON object on standard output, nothing else", ""});
   options.push_back({"--quiet", "", "no progress and no messages but errors", "", 'q'});
-  options.push_back({"--help", "", "this text", "", 'h'});
+  options.push_back({"--help", "", "this text; -h: its most used options", "", 'h'});
   return options;
 }
 
@@ -69,50 +69,48 @@ Option threads_option() {
 }
 
 std::vector<Option> reading_options() {
-  return {{"--time", "NAME", "the time column (default: t or time)", ""},
-          {"--id", "NAME",
-           "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
-          {"--variables", "A,B,…", "the columns to use (default: all others)", ""},
-          {"--inputs", "A,B,…",
-           "columns that drive the system, the time among them if it does\n(default: none)", ""},
-          {"--header",
-           "WHAT",
-           "whether the first line names the columns",
-           "sniff",
-           0,
-           {"sniff", "yes", "no"}},
-          {"--separator",
-           "WHICH",
-           "what stands between the columns",
-           "sniff",
-           0,
-           {"sniff", ",", ";", "tab", "|"}},
-          {"--decimal",
-           "WHICH",
-           "the decimal mark of the numbers",
-           "sniff",
-           0,
-           {"sniff", "point", "comma"}},
-          {"--missing",
-           "RULE",
-           "a missing cell: an error, or drop its row and split the\ntrajectory there",
-           "error",
-           0,
-           {"error", "drop"}},
-          {"--sort", "", "sort rows by time (default: time that goes back is an error)", ""},
-          {"--duplicates",
-           "RULE",
-           "several rows of one time: an error, or keep the first or\ntheir mean",
-           "error",
-           0,
-           {"error", "first", "mean"}},
-          {"--sample-step", "H", "spacing of the rows of a .npy array that has no times", ""}};
-}
-
-Option keeping(Option missing, const std::string& when) {
-  missing.help += ";\nkeep what else was observed" + when;
-  missing.choices.push_back("keep");
-  return missing;
+  std::vector<Option> options = {
+      {"--time", "NAME", "the time column (default: t or time)", ""},
+      {"--id", "NAME",
+       "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
+      {"--variables", "A,B,…", "the columns to use (default: all others)", ""},
+      {"--inputs", "A,B,…",
+       "columns that drive the system, the time among them if it does\n(default: none)", ""},
+      {"--header",
+       "WHAT",
+       "whether the first line names the columns",
+       "sniff",
+       0,
+       {"sniff", "yes", "no"}},
+      {"--separator",
+       "WHICH",
+       "what stands between the columns",
+       "sniff",
+       0,
+       {"sniff", ",", ";", "tab", "|"}},
+      {"--decimal",
+       "WHICH",
+       "the decimal mark of the numbers",
+       "sniff",
+       0,
+       {"sniff", "point", "comma"}},
+      {"--missing",
+       "RULE",
+       "a missing cell: an error, or drop its row and split the\ntrajectory there",
+       "error",
+       0,
+       {"error", "drop"}},
+      {"--sort", "", "sort rows by time (default: time that goes back is an error)", ""},
+      {"--duplicates",
+       "RULE",
+       "several rows of one time: an error, or keep the first or\ntheir mean",
+       "error",
+       0,
+       {"error", "first", "mean"}},
+      {"--sample-step", "H", "spacing of the rows of a .npy array that has no times", ""}};
+  for (Option& o : options)
+    if (o.name != "--variables" && o.name != "--inputs") o.group = "Reading the data";
+  return options;
 }
 
 ReadOptions reading(const Arguments& a) {
@@ -223,7 +221,7 @@ Vector to_vector(const std::vector<double>& values) {
 }
 
 void say(const Arguments& a, const std::string& text) {
-  if (!a.json() && !a.quiet()) print_text(printable_lines(text) + "\n");
+  if (!a.json() && !a.quiet()) print_text(printable_lines(spelled(text, Spelling::options)) + "\n");
 }
 
 void warn(const Arguments& a, const std::string& text) {
@@ -243,7 +241,9 @@ void warn_of(const Arguments& a, const Model& model) {
   if (why) warn(a, fmt::format("of this model fit said: do not trust it; {}", why));
 }
 
-void complain(const std::string& text) { print_error("odecast: " + printable_lines(text) + "\n"); }
+void complain(const std::string& text) {
+  print_error("odecast: " + printable_lines(spelled(text, Spelling::options)) + "\n");
+}
 
 void print_error(const std::string& text) {
   std::fputs(text.c_str(), stderr);  // unbuffered; a message that cannot be written is lost

@@ -33,7 +33,7 @@ std::vector<Parameter> parameters(const Arguments& a) {
 CertifiedSolution iterate_certified(const System& system, const Vector& start,
                                     const std::vector<double>& times) {
   SolverOptions options;
-  options.method = Method::iterate;
+  options.method = SolverMethod::iterate;
   options.fixed_step = system.step;
   options.bound = 1e100;
   Vector beside = start;

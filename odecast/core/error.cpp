@@ -24,7 +24,12 @@ std::string message(const Complaint& c) {
 
 }  // namespace
 
-Error::Error(ErrorKind kind, const Complaint& c) : std::runtime_error(message(c)), kind_(kind) {}
+Error::Error(ErrorKind kind, const Complaint& c) : Error(kind, message(c)) {}
+
+Error::Error(ErrorKind kind, const std::string& marked)
+    : std::runtime_error(spelled(marked, Spelling::names)),
+      kind_(kind),
+      marked_(std::make_shared<const std::string>(marked)) {}
 
 void throw_usage(const Complaint& complaint) { throw Error(ErrorKind::usage, complaint); }
 void throw_data(const Complaint& complaint) { throw Error(ErrorKind::data, complaint); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,9 +30,13 @@ class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const Complaint& complaint);
   ErrorKind kind() const { return kind_; }
+  /// what(), with the names of fields in backquotes for spelled() of core/text.hpp.
+  const std::string& marked() const { return *marked_; }
 
  private:
+  Error(ErrorKind kind, const std::string& marked);
   ErrorKind kind_;
+  std::shared_ptr<const std::string> marked_;  // exceptions are copied without a throw
 };
 
 [[noreturn]] void throw_usage(const Complaint& complaint);

@@ -1,5 +1,7 @@
 #include "odecast/core/text.hpp"
 
+#include <algorithm>
+
 namespace odecast {
 
 Utf8 first_character(std::string_view text) {
@@ -82,6 +84,61 @@ const char* name_fault(std::string_view name) {
   if (name.find('\0') != name.npos) return "a zero byte in a name";
   if (trimmed(name) != name) return "a name with blanks at its ends";
   return nullptr;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (;;) {
+    const auto end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == text.npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::optional<std::vector<std::string>> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0;; ++at) {
+    std::string& part = parts.emplace_back();
+    if (at < text.size() && text[at] == '"') {
+      for (++at; at < text.size() && (text[at] != '"' || text[at + 1] == '"'); ++at) {
+        part += text[at];
+        if (text[at] == '"') ++at;
+      }
+      if (at == text.size()) return std::nullopt;
+      ++at;
+    }
+    while (at < text.size() && text[at] != ',') part += text[at++];
+    if (at >= text.size()) return parts;
+  }
+}
+
+std::string spelled(std::string_view text, Spelling as) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text[at] == '`' ? text.find('`', at + 1) : text.npos;
+    const std::string_view inside = end == text.npos ? "" : text.substr(at + 1, end - at - 1);
+    const std::size_t equals = std::min(inside.find('='), inside.size());
+    const std::string_view name = inside.substr(0, equals);
+    const bool field = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || c == '_';
+    });
+    if (!field) {
+      result += text[at++];
+      continue;
+    }
+    const std::string_view value = inside.substr(std::min(equals + 1, inside.size()));
+    std::string word(name);
+    if (as == Spelling::options) std::replace(word.begin(), word.end(), '_', '-');
+    result += as == Spelling::options ? "--" + word : word;
+    if (equals < inside.size())
+      result += (as == Spelling::options ? " " : "=") + std::string(value);
+    else if (as == Spelling::keywords)
+      result += '=';
+    at = end + 1;
+  }
+  return result;
 }
 
 }  // namespace odecast

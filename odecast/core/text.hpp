@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace odecast {
 
@@ -31,5 +33,19 @@ std::string csv_cell(std::string_view text);
 /// What is wrong with the name of a column, for an error; null where every file of ours holds it
 /// and gives it back.
 const char* name_fault(std::string_view name);
+
+std::vector<std::string> split(const std::string& text, char separator);
+/// Names separated by commas; one that has a comma stands in quotes, as in a CSV file. Nothing
+/// where a quote is not closed.
+std::optional<std::vector<std::string>> split_list(const std::string& text);
+
+/// How a face calls the fields of options: `degree` and `degree=3` stand in the library's messages
+/// in backquotes, and become
+enum class Spelling {
+  names,     ///< degree, degree=3
+  options,   ///< --degree, --degree 3; - for _
+  keywords,  ///< degree=, degree=3
+};
+std::string spelled(std::string_view text, Spelling as);
 
 }  // namespace odecast

@@ -64,7 +64,7 @@ Vector root_mean_square_difference(const std::vector<Segment>& parts, int points
            ? "A derivative needs two observations. If a column named trajectory, series or id is "
              "not "
              "meant to tell trajectories apart, rename it."
-           : "Choose a derivative of lower order, for example --derivative central2. If a column "
+           : "Choose a derivative of lower order, for example `derivative=central2`. If a column "
              "named "
              "trajectory, series or id is not meant to tell trajectories apart, rename it."});
 }
@@ -131,22 +131,22 @@ int central_order(DerivativeMethod method) {
 
 void check(const DerivativeOptions& options, int variables) {
   if (!(options.forward.noise_factor >= 0) || !std::isfinite(options.forward.noise_factor))
-    throw_usage({"option --noise-factor", fmt::format("{}", options.forward.noise_factor),
+    throw_usage({"option `noise_factor`", fmt::format("{}", options.forward.noise_factor),
                  "a finite number >= 0", "The paper uses 1."});
   if (!std::isfinite(options.forward.noise_order))
-    throw_usage({"option --noise-order", fmt::format("{}", options.forward.noise_order),
+    throw_usage({"option `noise_order`", fmt::format("{}", options.forward.noise_order),
                  "a finite number", "The paper uses 2."});
   const auto given = options.noise.size();
   if (given != 0 && given != 1 && given != variables)
-    throw_usage({"option --noise", fmt::format("{} numbers", given),
+    throw_usage({"option `noise`", fmt::format("{} numbers", given),
                  fmt::format("one, or one for each of the {} variables", variables),
                  "Give standard deviations in the units of the data, separated by commas."});
   for (const double s : options.noise)
     if (!(s > 0) || !std::isfinite(s))
-      throw_usage({"option --noise", fmt::format("{}", s), "finite numbers > 0",
+      throw_usage({"option `noise`", fmt::format("{}", s), "finite numbers > 0",
                    "Leave it out to have the noise estimated from the data."});
   if (!(options.gap >= 0) || !std::isfinite(options.gap))
-    throw_usage({"option --gap", fmt::format("{}", options.gap), "a finite time > 0",
+    throw_usage({"option `gap`", fmt::format("{}", options.gap), "a finite time > 0",
                  "Leave it out to have gaps found from the usual spacing."});
 }
 

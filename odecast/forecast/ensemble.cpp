@@ -20,7 +20,7 @@ constexpr std::size_t kKeptRoom = std::size_t{1} << 19;
 void solve_with_transition_noise(const EnsembleSetting& s, const VectorField& field, Vector u,
                                  std::uint64_t index, double* states, TrajectoryEnd& end) {
   Stream stream(s.options.seed, Purpose::transition_noise, index);
-  const int order = s.options.solver.method == Method::euler ? 1 : 4;
+  const int order = s.solver.method == SolverMethod::euler ? 1 : 4;
   SolverOptions solver = s.solver;
   double t = s.t0;
   // Steps are counted along the whole trajectory, for fields that change from step to step.
@@ -51,7 +51,7 @@ void solve_with_transition_noise(const EnsembleSetting& s, const VectorField& fi
 
 /// Whether all trajectories can run in lanes.
 bool in_lanes(const EnsembleSetting& s) {
-  return s.solver.method == Method::rk45 && !s.options.transition_noise && s.autonomous() &&
+  return s.solver.method == SolverMethod::rk45 && !s.options.transition_noise && s.autonomous() &&
          s.posterior.draw(s.options.seed, 0).polynomial();
 }
 

@@ -30,34 +30,34 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
     require_option(v.allFinite(), option, "a value that is not finite", "finite numbers",
                    "Check the values.");
   };
-  is_state(start.state, "--init");
-  is_state(start.sd, "--init-sd");
-  require_option((start.sd.array() >= 0).all(), "--init-sd", "a negative value", "values >= 0",
+  is_state(start.state, "`init`");
+  is_state(start.sd, "`init_sd`");
+  require_option((start.sd.array() >= 0).all(), "`init_sd`", "a negative value", "values >= 0",
                  "A standard deviation is not negative.");
-  require_option(o.draws >= 2, "--draws", fmt::format("{}", o.draws), "a whole number >= 2",
+  require_option(o.draws >= 2, "`draws`", fmt::format("{}", o.draws), "a whole number >= 2",
                  "A band needs at least two trajectories; the paper uses 1000.");
-  require_option(o.level > 0 && (1 + o.level) / 2 < 1, "--level", number(o.level),
+  require_option(o.level > 0 && (1 + o.level) / 2 < 1, "`level`", number(o.level),
                  "a number between 0 and 1", "0.95 is usual.");
-  require_option(o.bound_factor > 0, "--bound", number(o.bound_factor), "a number > 0",
+  require_option(o.bound_factor > 0, "`bound`", number(o.bound_factor), "a number > 0",
                  "The default is 1e6.");
-  require_option(o.attempts_per_draw >= 1, "--attempts", fmt::format("{}", o.attempts_per_draw),
+  require_option(o.attempts_per_draw >= 1, "`attempts`", fmt::format("{}", o.attempts_per_draw),
                  "a whole number >= 1", "The default is 20.");
   require_option(o.samples >= 0 && o.samples <= 1000, "samples", fmt::format("{}", o.samples),
                  "a whole number from 0 to 1000", "A figure shows a few.");
   require_option(!o.times.empty(), "output times", "none", "at least one after the start",
-                 "Give a larger --until or a smaller --step.");
+                 "Give a larger `until` or a smaller `step`.");
   double before = start.time;
   for (const double t : o.times) {
     require_option(t > before && std::isfinite(t), "output times",
                    fmt::format("{} after {}", t, before), "increasing times after the start",
-                   "Check --from, --until and --at.");
+                   "Check `from`, `until` and `at`.");
     before = t;
   }
-  if (model.kind == ModelKind::flow) check(o.solver);
-  require_option(model.kind == ModelKind::flow || !o.transition_noise, "--transition-noise",
+  if (model.kind == ModelKind::flow && o.solver) check(*o.solver);
+  require_option(model.kind == ModelKind::flow || !o.transition_noise, "`transition_noise`",
                  "a map", "a flow", "A map has no solver whose error it would stand for.");
   require_option(!o.transition_noise || !model.trajectory || !model.trajectory->forcing.present(),
-                 "--transition-noise", "a model with random forcing",
+                 "`transition_noise`", "a model with random forcing",
                  "a model that explains its data", "Leave it out: the forcing is larger.");
   if (model.kind == ModelKind::map)
     for (const double t : o.times) {
@@ -66,19 +66,19 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
           std::abs(iterations - std::round(iterations)) <= 1e-6 * std::max(1.0, iterations),
           "output times", fmt::format("t = {}, {:.6g} iterations after the start", t, iterations),
           "whole numbers of iterations",
-          "The model is a map: choose a --step that is a multiple of the data's spacing.");
+          "The model is a map: choose a `step` that is a multiple of the data's spacing.");
     }
   if (o.noise) {
-    is_state(*o.noise, "--noise");
-    require_option((o.noise->array() >= 0).all(), "--noise", "a negative value", "values >= 0",
+    is_state(*o.noise, "`noise`");
+    require_option((o.noise->array() >= 0).all(), "`noise`", "a negative value", "values >= 0",
                    "A standard deviation is not negative.");
   }
   if (o.masks == MaskSource::enumerated) {
-    require_option(atoms > 0, "--masks", "enumerated, of a model whose draws cannot be listed",
-                   "at most 2^20 masks, one per trajectory, or replicates", "Use --masks sampled.");
-    require_option((start.sd.array() == 0).all() && !o.transition_noise, "--masks",
+    require_option(atoms > 0, "`masks`", "enumerated, of a model whose draws cannot be listed",
+                   "at most 2^20 masks, one per trajectory, or replicates", "Use `masks=sampled`.");
+    require_option((start.sd.array() == 0).all() && !o.transition_noise, "`masks`",
                    "enumerated, with a random start or transition noise", "a point start",
-                   "Use --masks sampled.");
+                   "Use `masks=sampled`.");
   }
   const double trajectories =
       o.masks == MaskSource::enumerated ? static_cast<double>(atoms) : o.draws;
@@ -87,7 +87,7 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
         8.0 * trajectories * static_cast<double>(o.times.size()) * model.dimension() <=
             kMaxStoredBytes,
         "quantiles", fmt::format("{:.0f} draws at {} times", trajectories, o.times.size()),
-        "at most 8 GB of stored values", "Use --bands sd, fewer draws, or a larger --step.");
+        "at most 8 GB of stored values", "Use `bands=sd`, fewer draws, or a larger `step`.");
 }
 
 /// Puts `order` in the order of `x`. It is nearly in order already when it was in order for the
@@ -248,7 +248,7 @@ std::shared_ptr<const InputSignal> checked_inputs(const Model& model, const Fore
   const double end = o.times.back();
   require_option(o.inputs.has_value(), "forecast of a driven system", "no inputs",
                  fmt::format("the future of {}, t = {:.6g} … {:.6g}", names, start, end),
-                 "Give a table with a time column and these: --drive FILE.");
+                 "Give a table with a time column and these: `drive` FILE.");
   InputSignal given = *o.inputs;
   require_option(given.values.cols() == columns && !given.times.empty(), "inputs",
                  fmt::format("{} columns", given.values.cols()), fmt::format("{}", columns),
@@ -273,7 +273,7 @@ std::shared_ptr<const InputSignal> checked_inputs(const Model& model, const Fore
       given.times.front() > start + slack
           ? "A forecast needs the inputs of all its times: give a table that begins earlier."
           : "A forecast needs the inputs of all its times: give a longer table or a smaller "
-            "--until.");
+            "`until`.");
   for (double& t : given.times) t /= model.scaling.time;
   for (Eigen::Index j = 0; j < columns; ++j)
     given.values.col(j) =
@@ -285,14 +285,16 @@ EnsembleSetting make_setting(const Model& model, const ForecastOptions& o,
                              const Posterior& posterior) {
   const ForecastStart start = forecast_start(model, o);
   check_options(model, o, start, posterior.atoms());
-  SolverOptions solver = o.solver;
+  SolverOptions solver = o.solver.value_or(default_solver(model));
   solver.bound = o.bound_factor * model.data_scale;
   const double unit = model.scaling.time;  // the forecast runs in model time
   if (model.kind == ModelKind::map) {
-    solver.method = Method::iterate;
+    solver.method = SolverMethod::iterate;
     solver.fixed_step = model.step;
   }
   solver.fixed_step /= unit;
+  solver.first_step /= unit;
+  solver.max_step = std::min(solver.max_step / unit, SolverOptions{}.max_step);
   std::vector<double> times = o.times;
   double before = start.time / unit;
   for (double& t : times) {
@@ -334,10 +336,10 @@ ForecastStart forecast_start(const Model& model, const ForecastOptions& o) {
 
 SolverOptions default_solver(const Model& model) {
   SolverOptions solver;
-  if (!model.polynomial) return solver;
+  if (!model.polynomial()) return solver;
   // A thousandth of the least relative uncertainty among the coefficients.
   double least = 1e-2;
-  if (const CoefficientSet& best = model.polynomial->sets.front(); best.covariance.size() > 0) {
+  if (const CoefficientSet& best = model.polynomial()->sets.front(); best.covariance.size() > 0) {
     for (Eigen::Index c = 0; c < best.theta.size(); ++c)
       least = std::min(least, std::sqrt(best.covariance(c, c)) / std::abs(best.theta[c]));
   } else {
@@ -366,7 +368,7 @@ void check_finite(const Forecast& f) {
                                   f.variables[static_cast<std::size_t>(i)],
                                   f.times[static_cast<std::size_t>(t)]),
                       "finite numbers",
-                      "Forecast a shorter time (--until), give a smaller --bound, or fit again "
+                      "Forecast a shorter time (`until`), give a smaller `bound`, or fit again "
                       "with columns in units in which their values are near 1."});
 }
 
@@ -416,14 +418,14 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.status = ForecastStatus::too_few;
     f.reason = fmt::format(
         "masks with a probability of only {:.3g} survive: the model blows up too "
-        "often; forecast a shorter time (--until), use --blow-up until, or fit "
+        "often; forecast a shorter time (`until`), use `blow_up=until`, or fit "
         "again with another degree or dropout rate",
         total.kept_weight);
   } else if (!exact && total.kept < options.draws) {
     f.status = ForecastStatus::too_few;
     f.reason = fmt::format(
         "only {} of {} trajectories survive {} attempts: the model blows up too often; forecast a "
-        "shorter time (--until), use --blow-up until, or fit again with another degree or dropout "
+        "shorter time (`until`), use `blow_up=until`, or fit again with another degree or dropout "
         "rate",
         total.kept, options.draws, total.tried);
   } else if (rows < s.times) {
@@ -534,7 +536,7 @@ SingleTrajectory single_trajectory(const Model& model, SingleField which,
   }
   require_finite(result.states.allFinite(), "forecast",
                  "a trajectory that overflows in the units of the data",
-                 "Forecast a shorter time (--until), or give a smaller --bound.");
+                 "Forecast a shorter time (`until`), or give a smaller `bound`.");
   return result;
 }
 

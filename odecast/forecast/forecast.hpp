@@ -52,7 +52,8 @@ struct ForecastOptions {
   /// the order of the solver's error: 4 for rk45, as the paper takes it, 4 for rk4 and 1 for euler.
   /// In the model's units.
   bool transition_noise = false;
-  SolverOptions solver = {};
+  /// Its times are in the user's units; default_solver() of the model where not given.
+  std::optional<SolverOptions> solver = {};
   /// A trajectory blows up when it leaves |v| <= bound_factor × the data's largest |v|.
   double bound_factor = 1e6;
   /// At most this many trajectories are tried for each one asked for.

@@ -106,7 +106,7 @@ DerivativeChoice choose_derivative(const Dataset& data, int targets,
   if (long_enough.trajectories.empty())
     throw_data({data.source, "no trajectory of 10 rows",
                 "some rows to learn from and some to predict",
-                "Name a derivative instead of auto, for example --derivative central2."});
+                "Name a derivative instead of auto, for example `derivative=central2`."});
   const Split split = split_last(long_enough, 0.2);
   const std::vector<Segment> parts = segments(split.test, options.gap);
   const std::vector<Segment> learnt_from = segments(split.train, options.gap);
@@ -136,7 +136,7 @@ DerivativeChoice choose_derivative(const Dataset& data, int targets,
   for (const auto& trial : choice.trials) least = std::min(least, trial.error);
   if (!std::isfinite(least))
     throw_data({data.source, "no derivative whose equations predict the last fifth of the rows",
-                "at least one", "Name a derivative instead of auto, or choose a lower --degree."});
+                "at least one", "Name a derivative instead of auto, or choose a lower `degree`."});
   const auto best = std::find_if(choice.trials.begin(), choice.trials.end(),
                                  [&](const auto& t) { return t.error <= 1.01 * least; });
   choice.method = best->method;

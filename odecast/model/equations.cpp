@@ -71,7 +71,7 @@ std::vector<Equation> centred(std::vector<Equation> all, Centre centre) {
     for (Term& t : e.terms) {
       if (!t.median)
         throw_usage({"equations", "a median of coefficients that are not points",
-                     "a model of fit --posterior bootstrap",
+                     "a model of fit `posterior=bootstrap`",
                      "Ask for the mean; the other posteriors are symmetric around it."});
       t.mean = *t.median;
     }
@@ -120,7 +120,7 @@ std::string people_text(const Model& model, bool latex, double smallest, Centre 
       hidden == 0 ? ""
                   : fmt::format(
                         "{} term{} below {:g} % of the largest in their equation left out; "
-                        "--all shows them",
+                        "`all` shows them",
                         hidden, hidden == 1 ? "" : "s", 100 * smallest);
   if (latex)
     return "\\begin{aligned}\n" + text + "\n\\end{aligned}\n" + (hidden ? "% " + note + "\n" : "");
@@ -160,18 +160,18 @@ std::vector<Equation> kernel_equations(const Model& model);
 /// Moments over the members, each with its share; a term that a member does not have is 0 in it.
 std::vector<Equation> ensemble_equations(const Model& model) {
   Model one = model;
-  one.members.clear();
-  const auto share = 1 / static_cast<double>(model.members.size() + 1);
+  const NetworkEnsemble& members = *model.ensemble();
+  const auto share = 1 / static_cast<double>(members.size());
   std::vector<std::map<std::vector<int>, std::vector<double>>> found(
       static_cast<std::size_t>(model.dimension()));
-  for (std::size_t k = 0; k <= model.members.size(); ++k) {
-    if (k > 0) one.network = model.members[k - 1];
+  for (const Network& member : members) {
+    one.law = member;
     const std::vector<Equation> own = kernel_equations(one);
     for (std::size_t i = 0; i < own.size(); ++i)
       for (const Term& t : own[i].terms) found[i][t.powers].push_back(t.mean);
   }
   const MonomialBasis basis(model.dimension() + model.inputs.size(),
-                            model.network.layers.front().power);
+                            members.front().layers.front().power);
   std::vector<Equation> result;
   for (std::size_t i = 0; i < found.size(); ++i) {
     Equation equation{model.variables[i], {}};
@@ -226,10 +226,7 @@ std::string c_function(const std::vector<Equation>& all, const Model& model, Cen
 }
 
 std::vector<Equation> kernel_equations(const Model& model) {
-  const auto scaled = polynomial_kernel(model.network);
-  if (!scaled)
-    throw_usage({"equations", "a general network", "a polynomial kernel",
-                 "Only polynomial models can be written as equations: fit without --layers."});
+  const auto scaled = polynomial_kernel(model.network());
   Vector offset = model.scaling.offset, scale = model.scaling.scale;
   if (const int inputs = model.inputs.size(); inputs > 0) {
     offset.conservativeResize(offset.size() + inputs);
@@ -270,10 +267,12 @@ std::vector<Equation> kernel_equations(const Model& model) {
 }  // namespace
 
 std::vector<Equation> equations(const Model& model) {
-  std::vector<Equation> all = model.polynomial ? polynomial_equations(model)
-                              : !model.members.empty() && polynomial_kernel(model.network)
-                                  ? ensemble_equations(model)
-                                  : kernel_equations(model);
+  if (!model.has_equations())
+    throw_usage({"equations", "a general network", "a polynomial kernel",
+                 "Only polynomial models can be written as equations: fit without `layers`."});
+  std::vector<Equation> all = model.polynomial() ? polynomial_equations(model)
+                              : model.ensemble() ? ensemble_equations(model)
+                                                 : kernel_equations(model);
   for (const Equation& e : all)
     for (const Term& t : e.terms)
       if (!std::isfinite(t.mean) || !std::isfinite(t.sd) || !std::isfinite(t.median.value_or(0)))
@@ -294,7 +293,7 @@ std::vector<ReadableEquation> readable_equations(const Model& model, double smal
     std::vector<Term> terms;
     // A posterior of terms that the data support knows a small one from none; masks do not.
     const auto certain = [&](const Term& t) {
-      return model.polynomial && t.sd > 0 && std::abs(t.mean) > 5 * t.sd;
+      return model.polynomial() && t.sd > 0 && std::abs(t.mean) > 5 * t.sd;
     };
     for (const Term& t : e.terms)
       if (size_of(t, model.size) >= smallest * largest || certain(t)) terms.push_back(t);

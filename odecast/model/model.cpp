@@ -10,20 +10,23 @@
 namespace odecast {
 
 std::unique_ptr<Posterior> make_posterior(const Model& model, MaskChange change) {
-  if (model.polynomial) return std::make_unique<PolynomialPosterior>(polynomial_posterior(model));
-  if (!model.members.empty()) {
-    std::vector<Network> all = {model.network};
-    all.insert(all.end(), model.members.begin(), model.members.end());
-    return std::make_unique<EnsemblePosterior>(std::move(all));
-  }
-  return std::make_unique<DropoutPosterior>(model.network, change);
+  if (model.polynomial()) return std::make_unique<PolynomialPosterior>(polynomial_posterior(model));
+  if (const NetworkEnsemble* members = model.ensemble())
+    return std::make_unique<EnsemblePosterior>(*members);
+  return std::make_unique<DropoutPosterior>(model.network(), change);
+}
+
+bool Model::has_equations() const {
+  if (polynomial()) return true;
+  const NetworkEnsemble* members = ensemble();
+  return polynomial_kernel(members ? members->front() : network()).has_value();
 }
 
 PolynomialPosterior polynomial_posterior(const Model& model) {
-  assert(model.polynomial);
+  assert(model.polynomial());
   return {std::make_shared<MonomialBasis>(model.dimension() + model.inputs.size(),
-                                          model.polynomial->degree),
-          model.polynomial->sets, model.dimension()};
+                                          model.polynomial()->degree),
+          model.polynomial()->sets, model.dimension()};
 }
 
 std::vector<std::string> Model::arguments() const {
@@ -54,7 +57,7 @@ Prediction prediction(const Model& model, const Moments& moments) {
     if (!std::isfinite(std::abs(p.mean[i]) + 10 * p.sd[i]))
       throw_data({"prediction of " + model.left_side(model.variables[static_cast<std::size_t>(i)]),
                   "a mean or a spread that overflows", "finite numbers",
-                  "Choose a state nearer to the data (--at), or fit again with columns in units in "
+                  "Choose a state nearer to the data (`at`), or fit again with columns in units in "
                   "which their values are near 1."});
   return p;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "odecast/model/dropout_posterior.hpp"
@@ -47,7 +48,10 @@ struct CalibrationPart {
   double factor(double lead, Eigen::Index variable) const;
 };
 
-/// A field known by its coefficients, in model units, where there is no network.
+/// Networks of one kind, each as likely as the others.
+using NetworkEnsemble = std::vector<Network>;
+
+/// A mixture of polynomial fields, known by their coefficients in model units.
 struct PolynomialPart {
   int degree = 1;  ///< of the basis that numbers the sets' monomials
   std::vector<CoefficientSet> sets;
@@ -57,7 +61,10 @@ struct PolynomialPart {
 struct TrajectoryPart {
   double noise_ratio = 1;      ///< noise over the smoother's
   double autocorrelation = 0;  ///< of neighbouring residuals
-  double continuity = 0;       ///< error per segment over the noise, 0 where the equations fit
+  /// Of residuals along the motion, in standard errors of white noise: what decides a misfit that
+  /// their size does not show.
+  double persistence = 0;
+  double continuity = 0;  ///< error per segment over the noise, 0 where the equations fit
   bool misfit = false;
   Forcing forcing = {};
 };
@@ -66,14 +73,12 @@ struct TrajectoryPart {
 struct Model {
   std::vector<std::string> variables;
   Scaling scaling;
-  /// In model units, of the state and behind it the inputs; no layers where the field is known as
-  /// `polynomial`.
-  Network network;
-  std::vector<Network> members = {};  ///< the other networks of an ensemble, of the same kind
+  /// What was learnt, in model units, of the state and behind it the inputs: one network, whose
+  /// draws are its masks; several; or sets of coefficients.
+  std::variant<Network, NetworkEnsemble, PolynomialPart> law;
   ModelKind kind = ModelKind::flow;
   InputPart inputs;
 
-  std::optional<PolynomialPart> polynomial;
   std::optional<TrajectoryPart> trajectory;
 
   /// Where the data end: forecasts continue from here unless told otherwise. User's units.
@@ -91,6 +96,10 @@ struct Model {
 
   std::optional<CalibrationPart> calibration;
 
+  /// The settings of the fit as they ran, by the names of learning/fields.hpp; none in files of
+  /// old.
+  std::vector<std::pair<std::string, std::string>> settings = {};
+
   struct Training {
     std::string trainer, derivative, status, reason;
     double noise_factor = 0, noise_order = 0;  ///< c and m of σ_γ = c h^m
@@ -98,6 +107,16 @@ struct Model {
     std::optional<double> objective;  ///< exact expected dropout objective, user's units
     std::uint64_t seed = 0;
   } training;
+
+  /// Null where the law is of another kind.
+  PolynomialPart* polynomial() { return std::get_if<PolynomialPart>(&law); }
+  const PolynomialPart* polynomial() const { return std::get_if<PolynomialPart>(&law); }
+  const NetworkEnsemble* ensemble() const { return std::get_if<NetworkEnsemble>(&law); }
+  /// That of a law of one network.
+  Network& network() { return std::get<Network>(law); }
+  const Network& network() const { return std::get<Network>(law); }
+  /// Whether the learnt function is polynomial, so that there are equations.
+  bool has_equations() const;
 
   int dimension() const { return static_cast<int>(variables.size()); }
   /// What a variable is off by if nothing is known but the data's distribution: sd, or its size

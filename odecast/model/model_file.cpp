@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 /// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles; 5:
 /// trajectory posteriors with inputs; 6: trajectory posteriors with forcing. A model is written as
 /// the lowest that has it all, for older programs.
-constexpr int kVersion = 6;
+constexpr int kVersion = 7;
 
 Json to_json(const Vector& v) { return std::vector<double>(v.begin(), v.end()); }
 
@@ -49,15 +49,7 @@ Json to_json(const Model& model, const PolynomialPart& part) {
     }
     sets.push_back(std::move(set));
   }
-  Json json = {{"degree", part.degree}};
-  if (const auto& t = model.trajectory) {
-    json["noise_ratio"] = t->noise_ratio;
-    json["autocorrelation"] = t->autocorrelation;
-    json["continuity"] = t->continuity;
-    json["misfit"] = t->misfit;
-    if (t->forcing.present())
-      json["forcing"] = {{"sd", to_json(t->forcing.sd)}, {"interval", t->forcing.interval}};
-  }
+  Json json = {{"type", "coefficients"}, {"degree", part.degree}};
   json["sets"] = std::move(sets);
   return json;
 }
@@ -72,6 +64,16 @@ Json to_json(const Network& network) {
                       {"dropout", layer.dropout},
                       {"rescale", layer.rescale}});
   return layers;
+}
+
+Json law_json(const Model& model) {
+  if (const PolynomialPart* part = model.polynomial()) return to_json(model, *part);
+  if (const NetworkEnsemble* networks = model.ensemble()) {
+    Json members = Json::array();
+    for (const Network& member : *networks) members.push_back(to_json(member));
+    return {{"type", "networks"}, {"members", members}};
+  }
+  return {{"type", "network"}, {"layers", to_json(model.network())}};
 }
 
 /// Reads members of a JSON object; every complaint names the member.
@@ -160,6 +162,7 @@ struct Reader {
 
 TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
   TrajectoryPart part{read.number(json, "noise_ratio"), read.number(json, "autocorrelation"),
+                      json.contains("persistence") ? read.number(json, "persistence") : 0,
                       read.number(json, "continuity"), read.boolean(json, "misfit")};
   if (!(part.noise_ratio >= 0))
     read.fail("noise_ratio", fmt::format("{}", part.noise_ratio), "a number >= 0");
@@ -262,6 +265,69 @@ Network read_network(const Reader& read, const Json& json, std::size_t arguments
   return network;
 }
 
+/// One that gives n outputs. A polynomial kernel is expanded when loaded: its size must be one that
+/// fit would have made.
+Network read_whole_network(const Reader& read, const Json& json, std::size_t n,
+                           std::size_t arguments) {
+  if (!json.is_array()) read.fail("layers", json.type_name(), "a list of layers");
+  Network network = read_network(read, json, arguments);
+  if (network.layers.empty() || network.outputs() != static_cast<int>(n))
+    read.fail("layers", fmt::format("{} outputs", network.layers.empty() ? 0 : network.outputs()),
+              fmt::format("{}, one per variable", n));
+  const Layer& first = network.layers.front();
+  if (first.activation == Activation::power &&
+      !can_expand(static_cast<int>(arguments), static_cast<int>(n), first.power,
+                  static_cast<double>(first.weights.rows())))
+    read.fail("power",
+              fmt::format("{} with {} variables and {} units", first.power, arguments,
+                          first.weights.rows()),
+              "at most 1e5 coefficients, and 4e6 powers of its units");
+  return network;
+}
+
+NetworkEnsemble read_members(const Reader& read, const Json& json, std::size_t n,
+                             std::size_t arguments) {
+  NetworkEnsemble members;
+  for (const Json& member : json) {
+    members.push_back(read_whole_network(read, member, n, arguments));
+    const Network &one = members.back(), &first = members.front();
+    bool same = one.layers.size() == first.layers.size();
+    for (std::size_t k = 0; same && k < one.layers.size(); ++k) {
+      const Layer &a = one.layers[k], &b = first.layers[k];
+      same =
+          a.biases.size() == b.biases.size() && a.activation == b.activation && a.power == b.power;
+    }
+    if (!same) read.fail("members", "a network of another shape", "that of the first");
+  }
+  if (members.empty()) read.fail("members", "none", "at least one");
+  return members;
+}
+
+using Law = decltype(Model::law);
+
+Law read_law(const Reader& read, const Json& json, std::size_t n, std::size_t arguments) {
+  const std::string type = read.text(json, "type");
+  if (type == "coefficients") return read_polynomial(read, json, n, arguments);
+  if (type == "network") return read_whole_network(read, read.array(json, "layers"), n, arguments);
+  if (type != "networks") read.fail("type", type, "coefficients, network or networks");
+  return read_members(read, read.array(json, "members"), n, arguments);
+}
+
+/// Of files before version 7: coefficients as `trajectory` or `polynomial` beside an empty list of
+/// layers, or layers, and of an ensemble the other members.
+Law read_old_law(const Reader& read, const Json& json, std::size_t n, std::size_t arguments) {
+  for (const char* name : {"trajectory", "polynomial"})
+    if (json.contains(name)) {
+      if (!read.array(json, "layers").empty()) read.fail("layers", "some", "none beside it");
+      return read_polynomial(read, read.member(json, name), n, arguments);
+    }
+  if (!json.contains("members"))
+    return read_whole_network(read, read.array(json, "layers"), n, arguments);
+  Json all = read.array(json, "members");
+  all.insert(all.begin(), read.array(json, "layers"));
+  return read_members(read, all, n, arguments);
+}
+
 /// Nesting deeper than any model has is refused while parsing, and so is what takes more memory
 /// than three times the text and 40 MiB. A value takes 16 bytes, and up to three times that while
 /// its list grows; a member has a name beside it, and an object or list its own. Our own files,
@@ -296,21 +362,20 @@ Json parse_limited(const std::string& text, const std::string& name) {
 
 std::string model_to_text(const Model& model) {
   const auto& t = model.training;
-  const bool plain = model.kind == ModelKind::flow && model.inputs.size() == 0;
-  const bool forced = model.trajectory && model.trajectory->forcing.present();
-  Json body = {{"odecast_model", forced                                       ? 6
-                                 : model.trajectory                           ? (plain ? 3 : 5)
-                                 : model.polynomial || !model.members.empty() ? 4
-                                 : plain                                      ? 1
-                                                                              : 2},
+  Json body = {{"odecast_model", kVersion},
                {"variables", model.variables},
+               {"kind", model.kind == ModelKind::map ? "map" : "flow"},
+               {"inputs",
+                {{"names", model.inputs.names},
+                 {"offset", to_json(model.inputs.offset)},
+                 {"scale", to_json(model.inputs.scale)},
+                 {"held", model.inputs.held},
+                 {"time", model.inputs.time}}},
                {"scaling",
                 {{"offset", to_json(model.scaling.offset)},
                  {"scale", to_json(model.scaling.scale)},
                  {"time", model.scaling.time}}},
-               {"layers", to_json(model.network)},
-               {model.trajectory ? "trajectory" : "polynomial",
-                model.polynomial ? to_json(model, *model.polynomial) : Json()},
+               {"law", law_json(model)},
                {"last",
                 {{"trajectory", model.last_trajectory},
                  {"time", model.last_time},
@@ -331,8 +396,18 @@ std::string model_to_text(const Model& model) {
                  {"iterations", t.iterations},
                  {"objective", t.objective ? Json(*t.objective) : Json()},
                  {"seed", t.seed}}}};
-  if (!model.polynomial) body.erase("polynomial");
-  for (const Network& member : model.members) body["members"].push_back(to_json(member));
+  if (const auto& found = model.trajectory) {
+    body["diagnosis"] = {{"noise_ratio", found->noise_ratio},
+                         {"autocorrelation", found->autocorrelation},
+                         {"persistence", found->persistence},
+                         {"continuity", found->continuity},
+                         {"misfit", found->misfit}};
+    if (found->forcing.present())
+      body["diagnosis"]["forcing"] = {{"sd", to_json(found->forcing.sd)},
+                                      {"interval", found->forcing.interval}};
+  }
+  body["settings"] = Json::object();
+  for (const auto& [name, value] : model.settings) body["settings"][name] = value;
   if (model.sd.size() > 0) body["sd"] = to_json(model.sd);
   if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
   if (model.calibration)
@@ -343,15 +418,7 @@ std::string model_to_text(const Model& model) {
                            {"factors", to_json(model.calibration->factors)},
                            {"before", model.calibration->before},
                            {"after", model.calibration->after}};
-  if (!plain) {
-    body["kind"] = model.kind == ModelKind::map ? "map" : "flow";
-    body["inputs"] = {{"names", model.inputs.names},
-                      {"offset", to_json(model.inputs.offset)},
-                      {"scale", to_json(model.inputs.scale)},
-                      {"held", model.inputs.held},
-                      {"time", model.inputs.time}};
-    if (model.inputs.last.size() > 0) body["inputs"]["last"] = to_json(model.inputs.last);
-  }
+  if (model.inputs.last.size() > 0) body["inputs"]["last"] = to_json(model.inputs.last);
   return sealed(body.dump(2));
 }
 
@@ -399,53 +466,29 @@ Model model_from_text(const std::string& text, const std::string& name) {
           read.vector(inputs, "last", static_cast<std::size_t>(model.inputs.measured()));
   }
   const std::size_t arguments = n + model.inputs.names.size();
-  if (json.contains("trajectory")) {
-    const Json& part = read.member(json, "trajectory");
-    if (model.kind == ModelKind::map) read.fail("trajectory", "a map", "a flow");
-    model.trajectory = read_trajectory(read, part, n);
-    model.polynomial = read_polynomial(read, part, n, arguments);
-  } else if (json.contains("polynomial")) {
-    model.polynomial = read_polynomial(read, read.member(json, "polynomial"), n, arguments);
+  if (n == 0) read.fail("variables", "none", "at least one");
+  // Before version 7 the diagnosis stood with the coefficients of a trajectory fit.
+  const char* diagnosis = version < 7 ? "trajectory" : "diagnosis";
+  if (json.contains(diagnosis)) {
+    if (model.kind == ModelKind::map) read.fail(diagnosis, "a map", "a flow");
+    model.trajectory = read_trajectory(read, read.member(json, diagnosis), n);
   }
-  if (model.polynomial) {
+  model.law = version < 7 ? read_old_law(read, json, n, arguments)
+                          : read_law(read, read.member(json, "law"), n, arguments);
+  if (model.polynomial()) {
     const Vector& offset = model.inputs.offset;
     if (!model.scaling.offset.isZero(0) || (offset.size() > 0 && !offset.isZero(0)))
       read.fail("offset", "numbers that are not 0", "0 beside coefficients");
   }
-
-  model.network = read_network(read, read.array(json, "layers"), arguments);
-  const auto width = model.network.layers.empty()
-                         ? static_cast<Eigen::Index>(arguments)
-                         : static_cast<Eigen::Index>(model.network.outputs());
-  if (n == 0 || model.network.layers.empty() != model.polynomial.has_value() ||
-      width != static_cast<Eigen::Index>(model.polynomial ? arguments : n))
-    read.fail("layers", fmt::format("{} outputs", width), fmt::format("{}, one per variable", n));
-  // A polynomial kernel is expanded when loaded: its size must be one that fit would have made.
-  if (!model.polynomial) {
-    const Layer& first = model.network.layers.front();
-    if (first.activation == Activation::power &&
-        !can_expand(static_cast<int>(arguments), static_cast<int>(n), first.power,
-                    static_cast<double>(first.weights.rows())))
-      read.fail("power",
-                fmt::format("{} with {} variables and {} units", first.power, arguments,
-                            first.weights.rows()),
-                "at most 1e5 coefficients, and 4e6 powers of its units");
-  }
-
-  if (json.contains("members"))
-    for (const Json& member : read.array(json, "members")) {
-      if (!member.is_array()) read.fail("members", member.type_name(), "lists of layers");
-      const Network network = read_network(read, member, arguments);
-      bool same = network.layers.size() == model.network.layers.size();
-      for (std::size_t k = 0; same && k < network.layers.size(); ++k) {
-        const Layer &a = network.layers[k], &b = model.network.layers[k];
-        same = a.biases.size() == b.biases.size() && a.activation == b.activation &&
-               a.power == b.power;
-      }
-      if (!same || model.polynomial)
-        read.fail("members", "a network of another shape", "that of the first");
-      model.members.push_back(network);
+  if (model.trajectory && !model.polynomial()) read.fail(diagnosis, "a network", "coefficients");
+  if (json.contains("settings")) {
+    const Json& given = read.member(json, "settings");
+    if (!given.is_object()) read.fail("settings", given.type_name(), "names and values");
+    for (const auto& [key, value] : given.items()) {
+      if (!value.is_string()) read.fail("settings", value.type_name(), "texts");
+      model.settings.emplace_back(key, value.get<std::string>());
     }
+  }
 
   const Json& last = read.member(json, "last");
   model.last_trajectory = read.text(last, "trajectory");

@@ -221,7 +221,7 @@ char sniff_decimal(const std::vector<SampleLine>& sample, char separator, const 
                 fmt::format("{} with a decimal point and {} with a decimal comma",
                             shown(point.text), shown(comma.text)),
                 "one decimal mark",
-                "Say which: --decimal point or --decimal comma.",
+                "Say which: `decimal=point` or `decimal=comma`.",
                 "",
                 {"Correct the file."}});
   if (thousands) {
@@ -234,7 +234,7 @@ char sniff_decimal(const std::vector<SampleLine>& sample, char separator, const 
                      "thousands",
                      shown(comma.text), as_point, as_whole),
          "numbers that can be read in one way only",
-         "If it is a decimal comma: --decimal comma.",
+         "If it is a decimal comma: `decimal=comma`.",
          "",
          {"If not, write the numbers without commas between thousands."}});
   }
@@ -301,7 +301,7 @@ Dialect sniff(std::string_view text, const std::string& name, const ReadOptions&
       };
       throw_data({fmt::format("{}, line {}", name, sample[1].number),
                   reading(d.separator) + " or " + reading(other), "one separator",
-                  "Say which: --separator, one of , ; tab |.",
+                  "Say which: `separator`, one of , ; tab |.",
                   fmt::format("{} | {}", sample[1].number, shown(sample[1].text))});
     }
   }
@@ -320,10 +320,10 @@ class Parser {
       : options_(options), rows_(table_, options, visit, "line") {
     table_.source = name;
     if (options.step > 0)
-      throw_usage({"option --sample-step", "it for " + name, "an array without times",
+      throw_usage({"option `sample_step`", "it for " + name, "an array without times",
                    "Remove it: a text table has a column of times."});
     if (options.decimal != 0 && options.decimal == options.separator)
-      throw_usage({"option --decimal", "a comma, which is also the separator",
+      throw_usage({"option `decimal`", "a comma, which is also the separator",
                    "two different characters", "Remove one of the options."});
   }
 
@@ -464,7 +464,7 @@ class Parser {
       throw_data({rows_.where(place),
                   "one column in " + shown(trimmed(text)),
                   fmt::format("columns separated by {}", name_of(d.separator)),
-                  "Say what separates them: --separator, one of , ; tab |.",
+                  "Say what separates them: `separator`, one of , ; tab |.",
                   rows_.text_of(place),
                   {"For blanks: `tr -s ' ' ',' < old.txt > new.csv`."}});
     rows_.name_columns(std::move(names), place);
@@ -505,7 +505,7 @@ class Parser {
                             name_of(table_.dialect.separator)),
                 "Complete or remove the line.",
                 rows_.text_of(place),
-                {"If another character separates the columns: --separator, one of , ; tab |."}});
+                {"If another character separates the columns: `separator`, one of , ; tab |."}});
   }
 
   void slow_row(const Place& place) {
@@ -539,14 +539,14 @@ class Parser {
         "Correct the value or remove the line.", rows_.text_of(place)};
     if (other_mark && table_.dialect.separator != ',')
       c.others.push_back(
-          fmt::format("If all numbers are written so: --decimal {}.", comma ? "point" : "comma"));
+          fmt::format("If all numbers are written so: `decimal` {}.", comma ? "point" : "comma"));
     if (rows_.count() == 0 && table_.dialect.header == false)
-      c.others.push_back("If the first line is a header: --header yes.");
+      c.others.push_back("If the first line is a header: `header=yes`.");
     if (rows_.count() == 0 && table_.dialect.header && rows_.id_column() >= columns_ &&
         places_[column] != rows_.time_place() && !other_mark)
       c.others.push_back(
-          "If the column tells trajectories apart: --id with its name. To leave it out: "
-          "--variables with the others.");
+          "If the column tells trajectories apart: `id` with its name. To leave it out: "
+          "`variables` with the others.");
     throw_data(c);
   }
 

@@ -108,7 +108,7 @@ const Trajectory& find_trajectory(const Dataset& data, const std::string& id) {
     if (t.id == id) return t;
     ids.push_back(t.id);
   }
-  throw_usage({"option --trajectory", shown(id),
+  throw_usage({"option `trajectory`", shown(id),
                fmt::format("one of {} in {}", fmt::join(ids, ", "), data.source),
                "Say which trajectory is meant."});
 }
@@ -130,7 +130,7 @@ void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t se
             std::isfinite(noisy) || std::isnan(states(i, j)))
           states(i, j) = noisy;
         else
-          throw_usage({"--noise", "noise that overflows", "values that stay finite",
+          throw_usage({"`noise`", "noise that overflows", "values that stay finite",
                        "Give a smaller one."});
   }
 }

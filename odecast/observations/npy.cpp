@@ -287,7 +287,7 @@ Columns npy_columns(std::string_view bytes, const std::string& name, const ReadO
         {name,
          fmt::format("shape ({})", fmt::join(a.shape, ", ")),
          "rows × columns, the first column being the time",
-         "Give the spacing of the rows: --sample-step H.",
+         "Give the spacing of the rows: `sample_step` H.",
          "",
          {"Save the times as the first column, or in an archive: np.savez(file, t=t, x=x)."}});
   Columns all;
@@ -342,11 +342,11 @@ Columns npz_columns(const ZipArchive& archive, const std::string& name, const Re
     throw_data({name,
                 "no array of times",
                 "an array t or time",
-                "Name it: --time NAME.",
+                "Name it: `time` NAME.",
                 "",
-                {"Give the spacing of the rows: --sample-step H."}});
+                {"Give the spacing of the rows: `sample_step` H."}});
   if (time != arrays.end() && o.step > 0)
-    throw_usage({"option --sample-step", "it beside the times of " + name, "one of them",
+    throw_usage({"option `sample_step`", "it beside the times of " + name, "one of them",
                  "Remove the option."});
   Columns all;
   for (const auto& n : arrays)
@@ -379,7 +379,7 @@ Columns npz_columns(const ZipArchive& archive, const std::string& name, const Re
       throw_data({name + ", array " + shown(n.name),
                   fmt::format("shape ({})", fmt::join(shape, ", ")),
                   fmt::format("{} rows as in {}", all.rows, shown(leader.name)),
-                  "Choose the arrays to read: --variables A,B,….",
+                  "Choose the arrays to read: `variables` A,B,….",
                   "",
                   {"Save arrays of equal length."}});
     }
@@ -451,9 +451,9 @@ TableInfo stream_arrays(std::string_view bytes, const std::string& name, const R
       throw_data({name + ", array " + shown(all.columns[c].name),
                   "text",
                   "numbers",
-                  "Choose the arrays to read: --variables A,B,….",
+                  "Choose the arrays to read: `variables` A,B,….",
                   "",
-                  {"Name the one of the ids: --id NAME."}});
+                  {"Name the one of the ids: `id` NAME."}});
 
   std::string id;
   for (std::size_t k = 0; k < all.trajectories; ++k) {

@@ -138,10 +138,10 @@ class Collector {
         {fmt::format("{}, {} {}", table.source, unit, number),
          fmt::format("time {} after {} in {} {}", time, before, unit, before_number),
          "times that increase along a trajectory",
-         time == before ? "Keep one row of each time: --duplicates first or --duplicates mean."
-                        : "Sort the rows by time: --sort.",
+         time == before ? "Keep one row of each time: `duplicates=first` or `duplicates=mean`."
+                        : "Sort the rows by time: `sort`.",
          "",
-         {"Tell several trajectories apart: a column named trajectory (or --id NAME), a blank "
+         {"Tell several trajectories apart: a column named trajectory (or `id` NAME), a blank "
           "line between them, or a file for each."}});
   }
 
@@ -175,7 +175,7 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths,
         throw_data({table.source,
                     fmt::format("columns {}", fmt::join(table.variables, ", ")),
                     fmt::format("{} as in {}", fmt::join(all.variables, ", "), paths[0].string()),
-                    "Choose common columns: --variables A,B,….",
+                    "Choose common columns: `variables` A,B,….",
                     "",
                     {"Fit the files separately."}});
       checked = true;

@@ -59,7 +59,7 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
                   "a name for every column",
                   "Name the column in the first line, e.g. t,x,y,z.",
                   text_of(place),
-                  {"Choose the columns to read: --variables x,y,z.",
+                  {"Choose the columns to read: `variables` x,y,z.",
                    "From pandas, write the file with to_csv(…, index=False)."}});
     if (!names_[i].empty() && !seen.insert(names_[i]).second)
       throw_data({at, "the column " + shown(names_[i]) + " twice", "different names",
@@ -93,27 +93,27 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
     taken[c] = option;
   };
   time_column_ =
-      options_.time.empty() ? by_default({"t", "time"}, false) : named(options_.time, "--time");
+      options_.time.empty() ? by_default({"t", "time"}, false) : named(options_.time, "`time`");
   if (time_column_ == none)
     throw_data({at,
                 have,
                 "a header with a time column named t or time",
-                "Name it: --time NAME.",
+                "Name it: `time` NAME.",
                 text_of(place),
-                {"Add the header line, e.g. t,x,y,z.", "Say that there is none: --header no."}});
-  take(time_column_, "--time");
+                {"Add the header line, e.g. t,x,y,z.", "Say that there is none: `header=no`."}});
+  take(time_column_, "`time`");
   id_ = options_.id.empty() ? by_default({"trajectory", "series", "id"}, true)
-                            : named(options_.id, "--id");
-  if (id_ != none) take(id_, "--id");
+                            : named(options_.id, "`id`");
+  if (id_ != none) take(id_, "`id`");
   std::vector<std::size_t> used;
-  for (const auto& name : options_.inputs) take(named(name, "--inputs"), "--inputs");
+  for (const auto& name : options_.inputs) take(named(name, "`inputs`"), "`inputs`");
   if (options_.variables.empty()) {
     for (std::size_t i = 0; i < names_.size(); ++i)
       if (!taken[i]) used.push_back(i);
   } else {
     for (const auto& name : options_.variables) {
-      used.push_back(named(name, "--variables"));
-      take(used.back(), "--variables");
+      used.push_back(named(name, "`variables`"));
+      take(used.back(), "`variables`");
     }
   }
   if (used.empty())
@@ -121,7 +121,7 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
         {at, have, "at least one variable beside the time", "Add its column.", text_of(place)});
   for (const std::size_t c : used) table_.variables.push_back(names_[c]);
   for (const auto& name : options_.inputs) {
-    used.push_back(named(name, "--inputs"));
+    used.push_back(named(name, "`inputs`"));
     table_.inputs.push_back(name);
   }
   used.push_back(time_column_);
@@ -185,9 +185,9 @@ void Rows::missing(std::size_t column, std::string_view cell, std::string_view i
   const bool timeless = column == time_column_;
   if (options_.missing == MissingRule::error) {
     std::vector<std::string> others = {
-        "Leave such rows out and split the trajectory there: --missing drop."};
+        "Leave such rows out and split the trajectory there: `missing=drop`."};
     if (options_.may_keep && !timeless)
-      others.insert(others.begin(), "Use what else was observed in such rows: --missing keep.");
+      others.insert(others.begin(), "Use what else was observed in such rows: `missing=keep`.");
     throw_data({where(place, column), found, "a finite number", "Correct the value.",
                 text_of(place), others});
   }
@@ -242,10 +242,10 @@ void Rows::not_increasing(const Piece& piece, const Place& place) const {
               fmt::format("time {} after {} in {} {}", time_, piece.time, unit_, piece.number),
               "times that increase along a trajectory",
               time_ == piece.time
-                  ? "Keep one row of each time: --duplicates first or --duplicates mean."
-                  : "Sort the rows by time: --sort.",
+                  ? "Keep one row of each time: `duplicates=first` or `duplicates=mean`."
+                  : "Sort the rows by time: `sort`.",
               text_of(place),
-              {"Tell several trajectories apart: a column named trajectory (or --id NAME), a blank "
+              {"Tell several trajectories apart: a column named trajectory (or `id` NAME), a blank "
                "line between them, or a file for each."}});
 }
 

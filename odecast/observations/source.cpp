@@ -69,6 +69,33 @@ ObservationSource source_of_files(const std::vector<std::filesystem::path>& path
   return source;
 }
 
+Dataset dataset_of(const ObservationSource& source) {
+  Dataset data;
+  data.variables = source.variables;
+  data.inputs = source.inputs;
+  data.source = source.name;
+  const auto n = static_cast<Eigen::Index>(source.variables.size()),
+             all = n + static_cast<Eigen::Index>(source.inputs.size());
+  std::vector<std::vector<double>> values;
+  source.replay([&](std::size_t which, double time, const double* state) {
+    if (which >= values.size()) {
+      values.resize(which + 1);
+      data.trajectories.resize(which + 1);
+    }
+    data.trajectories[which].times.push_back(time);
+    values[which].insert(values[which].end(), state, state + all);
+  });
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    Trajectory& t = data.trajectories[k];
+    const Eigen::Map<const Matrix> rows(values[k].data(), t.rows(), all);
+    t.states = rows.leftCols(n);
+    t.inputs = rows.rightCols(all - n);
+    t.id = (*source.ids)[k];
+    values[k] = {};  // many rows are not to be twice in memory
+  }
+  return data;
+}
+
 ObservationSource with_inputs(const ObservationSource& source, bool with_time,
                               const std::string& time_name) {
   ObservationSource joined = source;

@@ -34,6 +34,9 @@ ObservationSource source_of(const Dataset& data);
 ObservationSource source_of_files(const std::vector<std::filesystem::path>& paths,
                                   const ReadOptions& options);
 
+/// All of its rows, in memory.
+Dataset dataset_of(const ObservationSource& source);
+
 /// The inputs as further variables behind the state's, and with `with_time` the time as the last
 /// one, named `time_name`.
 ObservationSource with_inputs(const ObservationSource& source, bool with_time,

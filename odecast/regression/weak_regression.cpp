@@ -71,7 +71,7 @@ void factor_into(BandedCholesky& root, const BandedCholesky& covariance) {
   throw_data(
       {"integrals of the rows", "a covariance that overflows or vanishes",
        "values whose powers are numbers",
-       "Give columns in units in which their values are near 1, or leave --scale at standard."});
+       "Give columns in units in which their values are near 1, or leave `scale` at standard."});
 }
 
 /// Calls visit(k, l, first, last) for the pairs l <= k of a range that share observations, with the
@@ -455,7 +455,7 @@ void check_rows(Eigen::Index rows, int monomials, const std::string& source) {
     throw_data(
         {source, fmt::format("room for {} test functions", rows),
          fmt::format("at least {}, one for each monomial", monomials),
-         fmt::format("Give longer trajectories (at least {} rows each) or choose a lower --degree.",
+         fmt::format("Give longer trajectories (at least {} rows each) or choose a lower `degree`.",
                      kWeakRows)});
 }
 
@@ -608,9 +608,9 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
   result.joint = P <= kMostJointUnknowns;
   check_rows(rows.rows(), F, source);
   if (options.select && !result.joint)
-    throw_usage({"option --terms", fmt::format("select with {} coefficients", P),
+    throw_usage({"option `terms`", fmt::format("select with {} coefficients", P),
                  fmt::format("at most {} coefficients", kMostJointUnknowns),
-                 "Choose a lower --degree, or --terms all."});
+                 "Choose a lower `degree`, or `terms=all`."});
   double observations = 0;
   for (const Matrix& states : rows.states) observations += static_cast<double>(states.rows());
 

@@ -55,7 +55,7 @@ std::string forecast_figure(const Forecast& f, const FigureContent& content) {
   for (const auto& name : names) {
     const auto found = std::find(f.variables.begin(), f.variables.end(), name);
     if (found == f.variables.end())
-      throw_usage({"--variables", shown(name),
+      throw_usage({"`variables`", shown(name),
                    fmt::format("one of {}", fmt::join(f.variables, ", ")),
                    "Use a variable of the forecast."});
     const auto i = found - f.variables.begin();

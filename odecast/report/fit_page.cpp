@@ -56,7 +56,9 @@ DerivativeFit derivative_fit(const Dataset& data, const Trajectory& t, const Mod
                      t.rows());
   // Rows at observed states; where the fit smooths or integrates, fourth-order differences are
   // shown.
-  DerivativeOptions shown = options.derivative;
+  DerivativeOptions shown;
+  if (const auto* method = std::get_if<DropoutMethod>(&options.method))
+    shown.method = method->rows.derivative, shown.forward = method->rows.forward;
   if (shown.method != DerivativeMethod::forward && central_order(shown.method) == 0)
     shown.method = DerivativeMethod::central4;
   if (t.rows() < 12) shown.method = DerivativeMethod::forward;

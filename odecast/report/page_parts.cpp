@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "odecast/core/text.hpp"
 #include "odecast/model/equations.hpp"
 
 namespace odecast {
@@ -45,14 +46,15 @@ KeyValues observed_facts(const Model& m) {
 
 Section equation_section(const Model& model) {
   Section section{"equations", "The learnt equations"};
-  if (!model.polynomial && !polynomial_kernel(model.network)) {
+  if (!model.has_equations()) {
     section.parts.push_back(Prose{
         "The model is a general network, not a polynomial kernel: it has no equations to read."});
     return section;
   }
-  section.parts.push_back(EquationList{model.arguments(), readable_equations(model),
-                                       format_equations(model, EquationFormat::latex),
-                                       model.kind == ModelKind::map});
+  section.parts.push_back(
+      EquationList{model.arguments(), readable_equations(model),
+                   spelled(format_equations(model, EquationFormat::latex), Spelling::options),
+                   model.kind == ModelKind::map});
   return section;
 }
 

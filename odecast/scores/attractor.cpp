@@ -200,7 +200,7 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   require(o.pieces >= 2, "pieces", o.pieces, "a whole number >= 2");
   require(o.draws >= 0, "draws", o.draws, "a whole number >= 0");
   if (o.noise && !(o.noise->size() == model.dimension() && (o.noise->array() >= 0).all()))
-    throw_usage({"option --noise", fmt::format("{} values", o.noise->size()),
+    throw_usage({"option `noise`", fmt::format("{} values", o.noise->size()),
                  fmt::format("{} values >= 0", model.dimension()),
                  "Give one, or one per variable."});
   if (model.inputs.size() > 0)
@@ -255,7 +255,7 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   solver.max_steps = 10'000'000;
   solver.bound = 1e6 * model.data_scale;
   if (model.kind == ModelKind::map) {
-    solver.method = Method::iterate;
+    solver.method = SolverMethod::iterate;
     solver.fixed_step = model.step / unit;
   }
   std::vector<double> times;

@@ -38,7 +38,7 @@ Comparison compare(const Forecast& forecast, const Dataset& truth, const std::st
   if (pairs.empty())
     throw_data({truth.source, fmt::format("times {} to {}", t.times.front(), t.times.back()),
                 fmt::format("times of the forecast, {} to {}", start, forecast.times.back()),
-                "Forecast at the truth's own times with --at FILE, or give both the same --step."});
+                "Forecast at the truth's own times with `at` FILE, or give both the same `step`."});
   const double last = forecast.times[static_cast<std::size_t>(pairs.back().first)];
   if (truth.certified_until && last > *truth.certified_until + tolerance)
     throw_data({truth.source,

@@ -233,7 +233,7 @@ std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o,
     throw_data({truth.source,
                 fmt::format("rows {:.3g} time units apart, or more, and a horizon of {:g}",
                             leads.unit, o.horizon),
-                "a horizon of at least one spacing", "Give a larger --horizon."});
+                "a horizon of at least one spacing", "Give a larger `horizon`."});
   std::vector<Start> all;
   gaps = 0;
   for (const Trajectory& t : truth.trajectories)
@@ -254,7 +254,7 @@ std::vector<Start> choose_starts(const Dataset& truth, const EvaluateOptions& o,
     throw_data({truth.source,
                 fmt::format("{} rows with {} time units after them{}", candidates, o.horizon,
                             gaps ? fmt::format(", and {} more with a gap there", gaps) : ""),
-                "at least two", "Give a longer truth, or a smaller --horizon."});
+                "at least two", "Give a longer truth, or a smaller `horizon`."});
   std::vector<Start> chosen;
   const auto wanted = static_cast<std::size_t>(std::min<long>(o.starts, candidates));
   for (std::size_t k = 0; k < wanted; ++k)
@@ -283,7 +283,7 @@ struct Climate {
 };
 
 Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
-  require_option(o.forecast.level > 0 && (1 + o.forecast.level) / 2 < 1, "--level",
+  require_option(o.forecast.level > 0 && (1 + o.forecast.level) / 2 < 1, "`level`",
                  fmt::format("{}", o.forecast.level), "a number between 0 and 1", "0.95 is usual.");
   const Spread truth_spread = spread(truth);
   Climate climate;
@@ -312,6 +312,8 @@ Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
 /// Forecasts from one start and scores it.
 struct Judge {
   const Model& model;
+  std::unique_ptr<const Posterior> posterior;  // one for all starts
+  SolverOptions solver;
   const EvaluateOptions& o;
   std::vector<double> leads;
   Climate climate;
@@ -323,9 +325,9 @@ struct Judge {
 ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   const Trajectory& t = *start.trajectory;
   ForecastOptions f = o.forecast;
+  f.solver = solver;
   f.threads = 1;
   f.seed += index;
-  f.solver = default_solver(model);
   f.masks = MaskSource::sampled;
   f.bands = Bands::sd;
   f.samples = std::min(1000, f.draws);
@@ -353,7 +355,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     add(one.climatology, climate.states, climate.half, y, climate.lower, climate.upper, f.level);
     add(one.persistence, kept_state.transpose(), 0, y, kept_state, kept_state, f.level);
   }
-  const Forecast made = forecast(model, f, ignore_progress);
+  const Forecast made = forecast(*posterior, model, f, ignore_progress);
   const auto tried =
       static_cast<double>(f.blow_up == BlowUp::until ? made.draws : made.kept + made.discarded);
   for (const double time : f.times)
@@ -483,7 +485,7 @@ void require_values(const Dataset& truth) {
               {truth.source,
                fmt::format("{} = {} at t = {:g}", truth.variables[static_cast<std::size_t>(k)],
                            t.states(i, k), t.times[static_cast<std::size_t>(i)]),
-               "numbers: forecasts are judged row by row", "Leave such rows out: --missing drop."});
+               "numbers: forecasts are judged row by row", "Leave such rows out: `missing=drop`."});
 }
 
 }  // namespace
@@ -557,14 +559,14 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
         {truth.source,
          fmt::format("a solution that is certified over {:g} time units and a horizon of {:g}",
                      *truth.certified_until, o.horizon),
-         "a horizon of no more", "Give a smaller --horizon: beyond it rows depend on round-off."});
+         "a horizon of no more", "Give a smaller `horizon`: beyond it rows depend on round-off."});
   if (truth.variables != model.variables)
     throw_data({truth.source, fmt::format("{} variables", truth.variables.size()),
-                "the variables of the model, in their order", "Choose them with --variables."});
+                "the variables of the model, in their order", "Choose them with `variables`."});
   if (!(o.horizon > 0) || o.starts < 2 || o.leads < 1 || o.bins < 2)
     throw_usage(
         {"evaluate", fmt::format("{} starts, horizon {}, {} bins", o.starts, o.horizon, o.bins),
-         "at least 2 starts and bins and a horizon > 0", "For example --starts 100 --horizon 10."});
+         "at least 2 starts and bins and a horizon > 0", "For example `starts` 100 `horizon` 10."});
   require_values(truth);
   Evaluation result;
   result.variables = model.variables;
@@ -578,7 +580,12 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   const Eigen::Index n = model.dimension();
   const std::size_t leads = scored.size();
   for (std::size_t j = 0; j < leads; ++j) result.leads.push_back(scored.time(j));
-  const Judge judge{model, o, result.leads, climate_of(truth, o)};
+  const Judge judge{model,
+                    make_posterior(model, o.forecast.mask),
+                    o.forecast.solver.value_or(default_solver(model)),
+                    o,
+                    result.leads,
+                    climate_of(truth, o)};
   std::vector<OneStart> all(starts.size());
   parallel_for(
       o.threads, starts.size(), [&](std::size_t s) { all[s] = judge(starts[s], s); },
@@ -611,7 +618,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
     throw_data(
         {"evaluate",
          fmt::format("{} of {} forecasts with enough trajectories", result.starts, starts.size()),
-         "at least two", "The model blows up: shorten --horizon, or fit again."});
+         "at least two", "The model blows up: shorten `horizon`, or fit again."});
   result.effective = effective_number(average.places, o.horizon);
   result.model = row_of("model", average, &OneStart::model);
   result.climatology = row_of("climatology", average, &OneStart::climatology);
@@ -652,7 +659,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
              result.scores[j].allFinite();
   require_finite(
       finite, "evaluate", "a score or a spread that overflows",
-      "Shorten --horizon, or fit again with columns in units in which their values are near 1.");
+      "Shorten `horizon`, or fit again with columns in units in which their values are near 1.");
   return result;
 }
 
@@ -707,7 +714,7 @@ CalibrationPart conformal(const Evaluation& e) {
     throw_data({"calibration", fmt::format("{} starts", e.starts),
                 fmt::format("at least {:.0f} for a level of {}",
                             std::ceil(e.level / (1 - e.level) * (1 - 1e-12)), e.level),
-                "Give more --starts, a longer truth or a lower --level."});
+                "Give more `starts`, a longer truth or a lower `level`."});
   CalibrationPart part;
   part.level = e.level;
   part.starts = e.starts;

@@ -104,7 +104,7 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   solver.bound = o.bound;
   solver.max_steps = o.max_steps;
   if (o.map) {
-    solver.method = Method::iterate;
+    solver.method = SolverMethod::iterate;
     solver.fixed_step = 1;
   }
 
@@ -127,10 +127,10 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   // Displacements turn along during the transient: what they lean towards at first would count as
   // 1/until.
   const auto count = [&](double time, const char* option) {
-    return checked_size(time / o.interval, kMostIntervals, std::string(option) + " over --interval",
-                        "Each is an integration: give a shorter time or a longer --interval.");
+    return checked_size(time / o.interval, kMostIntervals, std::string(option) + " over `interval`",
+                        "Each is an integration: give a shorter time or a longer `interval`.");
   };
-  const long intervals = count(o.until, "--until"), before = count(o.transient, "--transient");
+  const long intervals = count(o.until, "`until`"), before = count(o.transient, "`transient`");
   Matrix growth(intervals, n);  // log R_jj
   const std::vector<double> end = {o.interval};
   for (long k = -before; k < intervals; ++k) {

@@ -35,9 +35,9 @@ std::string_view band_name(ScoredBand band) {
 Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions& options) {
   if (!(options.threshold > 0))
     throw_usage(
-        {"--threshold", fmt::format("{}", options.threshold), "a number > 0", "0.4 is usual."});
+        {"`threshold`", fmt::format("{}", options.threshold), "a number > 0", "0.4 is usual."});
   if (options.lyapunov && !(*options.lyapunov > 0))
-    throw_usage({"--lyapunov", fmt::format("{}", *options.lyapunov), "a number > 0",
+    throw_usage({"`lyapunov`", fmt::format("{}", *options.lyapunov), "a number > 0",
                  "Lyapunov times exist for chaotic systems only."});
   const Comparison compared = compare(forecast, truth, options.trajectory);
   const auto n = static_cast<Eigen::Index>(forecast.variables.size());
@@ -68,7 +68,7 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
     throw_data(
         {"forecast", observed ? "no band for observations" : "no band",
          observed ? "columns such as x_observed_lower" : "columns such as x_lower and x_upper",
-         observed ? "Forecast again with --observations." : "Forecast again with --bands both."});
+         observed ? "Forecast again with `observations`." : "Forecast again with `bands` both."});
 
   const Vector& sd = compared.truth_sd;
   Vector covered = Vector::Zero(n), width = covered, crps = covered, squares = covered;

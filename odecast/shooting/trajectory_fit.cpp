@@ -20,7 +20,7 @@ constexpr double kPersistent = 6;
 
 constexpr const char* kLooksLikeNoise =
     "no term is supported: the rows look like noise. They may be too far apart, or those of a map "
-    "(--kind map)";
+    "(`kind=map`)";
 
 /// Everything in model units, and what is known before the search.
 struct Prepared {
@@ -60,7 +60,7 @@ void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
                                   t.times[index(k)]),
                       "no value", "one at every row: what drives a system is not estimated",
                       "Fill it in, or leave such rows out and split the trajectory there: "
-                      "--missing drop."});
+                      "`missing=drop`."});
         run.inputs.values(k, j) = w;
         squares[j] += w * w;
         low[j] = std::min(low[j], w);
@@ -119,7 +119,7 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
                   "at least 8 rows", "Give more: a path is fitted through them."});
   if (intervals == 0)
     throw_data({data.source, "no trajectory of two rows", "rows that follow each other",
-                "Check the column that tells trajectories apart (--id)."});
+                "Check the column that tells trajectories apart (`id`)."});
   p.active = Vector::Ones(n);
   p.scaling.offset = Vector::Zero(n);
   p.scaling.scale = (squares.array() / counts.array()).sqrt().matrix();
@@ -459,7 +459,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     fit.reason = fit.misfit
                      ? fmt::format(
                            "no equation in {} moves like the rows, which are smooth. Give more "
-                           "variables, or what drives them (--inputs)",
+                           "variables, or what drives them (`inputs`)",
                            data.dimension() == 1 ? "one variable, which alone cannot oscillate,"
                                                  : "these variables")
                      : kLooksLikeNoise;
@@ -477,14 +477,14 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
         "; stopped at its {}, with residuals {:.2f} times the noise: better equations may be "
         "there. {}",
         o.budget ? fmt::format("budget of {:g} s", *o.budget) : "bound on work", fit.noise_ratio,
-        o.budget ? "Give more with --budget"
-                 : "Let it go on with --budget SECONDS, or try a lower degree, or fewer variables");
+        o.budget ? "Give more with `budget`"
+                 : "Let it go on with `budget` SECONDS, or try a lower degree, or fewer variables");
   else if (fit.misfit)
     fit.reason += fmt::format(
         "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their "
         "neighbours correlated by {:.2f}{}): random forcing "
         "stands for the rest and widens the bands. Try a higher degree, give what else moves it "
-        "(--variables, --inputs), or a network (--layers)",
+        "(`variables`, `inputs`), or a network (`layers`)",
         fit.noise_ratio, fit.autocorrelation,
         fit.persistence > kPersistent
             ? fmt::format(", alike along the motion by {:.0f} standard errors", fit.persistence)
@@ -492,7 +492,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   else if (fit.noise_too_small)
     fit.reason += fmt::format(
         "; residuals look like noise of {:.2f} times the sd that was given, and terms may follow "
-        "it. Leave --noise out, or give its sd",
+        "it. Leave `noise` out, or give its sd",
         fit.noise_ratio);
   return fit;
 }

@@ -15,7 +15,7 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options, dou
   const MonomialBasis& basis = *problems.basis;
   const auto n = static_cast<std::size_t>(basis.variables());
   const auto members = problems.starts.size() / n;
-  assert(options.method == Method::rk45 && !options.land_on_outputs);
+  assert(options.method == SolverMethod::rk45 && !options.land_on_outputs);
   assert(problems.coefficients.size() == members * n * static_cast<std::size_t>(basis.size()));
   assert(!problems.times.empty() && problems.times.front() > problems.t0);
   assert(ends.size() == members);

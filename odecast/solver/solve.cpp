@@ -159,7 +159,7 @@ void check(const SolverOptions& o) {
   require(o.max_step > 0, "max-step", o.max_step, "a number > 0");
   require(o.bound > 0, "bound", o.bound, "a number > 0");
   require(o.max_steps > 0, "max-steps", static_cast<double>(o.max_steps), "a number > 0");
-  require(o.method == Method::rk45 || o.fixed_step > 0, "fixed-step", o.fixed_step,
+  require(o.method == SolverMethod::rk45 || o.fixed_step > 0, "fixed-step", o.fixed_step,
           "a number > 0 for the methods rk4, euler and iterate");
 }
 
@@ -179,7 +179,7 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
     solution.states.row(solution.outputs) = u0.transpose();
   if (static_cast<std::size_t>(solution.outputs) == times.size()) return solution;
 
-  const bool adaptive = options.method == Method::rk45;
+  const bool adaptive = options.method == SolverMethod::rk45;
   OneTrajectory problem{field,
                         times,
                         u0,
@@ -189,11 +189,11 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
                         solution,
                         std::vector<double>(static_cast<std::size_t>(3 * n))};
   std::vector<double> work(static_cast<std::size_t>(workspace_size(n)));
-  if (options.method == Method::rk4) {
+  if (options.method == SolverMethod::rk4) {
     integrate_fixed<kRungeKutta4>(problem, options, work);
-  } else if (options.method == Method::euler) {
+  } else if (options.method == SolverMethod::euler) {
     integrate_fixed<kEuler>(problem, options, work);
-  } else if (options.method == Method::iterate) {
+  } else if (options.method == SolverMethod::iterate) {
     iterate(problem, options, work);
   } else {
     const double rtol = std::max(options.rtol, 100 * std::numeric_limits<double>::epsilon());

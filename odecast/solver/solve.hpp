@@ -9,7 +9,7 @@
 
 namespace odecast {
 
-enum class Method {
+enum class SolverMethod {
   rk45,
   rk4,
   euler,
@@ -28,7 +28,7 @@ std::string_view status_name(SolveStatus status);
 struct SolverOptions {
   /// rk45 chooses its own steps; rk4 and euler take equal steps of at most `fixed_step` between
   /// output times.
-  Method method = Method::rk45;
+  SolverMethod method = SolverMethod::rk45;
   /// A step is accepted when the root mean square of error_i / (atol + rtol |u_i|) is below 1.
   /// The defaults are SciPy's. rtol is raised to 100 machine epsilons, as there.
   double rtol = 1e-3;

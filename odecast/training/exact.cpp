@@ -235,7 +235,7 @@ void polish(ExactObjective& objective, int n, int k, Vector& theta, const Observ
 ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactOptions& options,
                          const Observer& observer) {
   if (options.starts < 1 || options.starts > 100'000)
-    throw_usage({"option --starts", fmt::format("{}", options.starts), "a number from 1 to 100000",
+    throw_usage({"option `starts`", fmt::format("{}", options.starts), "a number from 1 to 100000",
                  "8 is usual."});
   const auto begin = std::chrono::steady_clock::now();
   Layer& hidden = network.layers[0];
@@ -252,7 +252,7 @@ ExactSummary train_exact(Network& network, const RowFactor& factor, const ExactO
     return summary;
   };
   if (!std::isfinite(objective.floor())) {
-    summary.reason = "the monomials of the data overflow; use --scale standard";
+    summary.reason = "the monomials of the data overflow; use `scale` standard";
     return finish();
   }
 

@@ -131,7 +131,7 @@ TrainSummary run_schedule(Network& network, Gradient& loss_and_gradient, const D
         if (!std::isfinite(loss)) {
           summary.status = TrainStatus::diverged;
           summary.reason = fmt::format(
-              "the loss is not finite at step {}; try a smaller learning rate or --scale standard",
+              "the loss is not finite at step {}; try a smaller learning rate or `scale` standard",
               summary.iterations);
           return summary;
         }
@@ -146,7 +146,7 @@ TrainSummary run_schedule(Network& network, Gradient& loss_and_gradient, const D
   set_parameters(network, theta);
   if (!theta.allFinite()) {
     summary.status = TrainStatus::diverged;
-    summary.reason = "a weight is not finite; try a smaller learning rate or --scale standard";
+    summary.reason = "a weight is not finite; try a smaller learning rate or `scale` standard";
     return summary;
   }
   if (static_cast<double>(summary.iterations) < total) {

@@ -32,7 +32,7 @@ Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& option
          fmt::format("at least {:.0f} such rows to calibrate {:g} % bands on",
                      std::ceil(e.forecast.level / (1 - e.forecast.level) * (1 - 1e-12)),
                      100 * e.forecast.level),
-         "Hold out more (--holdout), or give longer trajectories."});
+         "Hold out more (`holdout`), or give longer trajectories."});
   Fit result = fit(split.train, options, observer);
   if (!result.summary.usable) return result;
   e.forecast.blow_up = BlowUp::until;

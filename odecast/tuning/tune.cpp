@@ -60,18 +60,6 @@ double block_time(const Dataset& data, int blocks) {
   return shortest;
 }
 
-/// Throws what fit() says of options out of range: it looks at them before it begins, and is
-/// stopped there.
-void check(const Dataset& data, const FitOptions& options) {
-  struct Begun {};
-  try {
-    fit(data, options, [](std::string_view, double) { throw Begun{}; });
-  } catch (const Begun&) {
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data) throw;
-  }
-}
-
 Values run_unit(const Split& split, const Candidate& candidate, const EvaluateOptions& options,
                 const Observer& observer) {
   Values values;
@@ -116,7 +104,7 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates,
                 fmt::format("{} blocks of {:.4g} time units, horizon {:.4g}", options.blocks,
                             available, result.horizon),
                 "blocks at least twice as long as the horizon",
-                "Give fewer --blocks, a smaller --horizon or more data."});
+                "Give fewer `blocks`, a smaller `horizon` or more data."});
   EvaluateOptions e;
   e.starts = std::max(2, options.starts / options.blocks);
   e.horizon = result.horizon;
@@ -129,7 +117,9 @@ Tuning tune(const Dataset& data, const std::vector<Candidate>& candidates,
 
   std::vector<Split> splits;
   for (int b = 0; b < options.blocks; ++b) splits.push_back(hold_out(data, b, options.blocks));
-  for (const Candidate& c : candidates) check(splits[0].train, c.options);
+  for (const Candidate& c : candidates)
+    check(c.options, data.dimension(),
+          static_cast<int>(data.inputs.size()) + (c.options.time_name.empty() ? 0 : 1));
   std::vector<Unit> units;
   for (const Candidate& c : candidates)
     for (int b = 0; b < options.blocks; ++b)

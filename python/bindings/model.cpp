@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "odecast/core/files.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/model/equations.hpp"
 #include "odecast/model/model_file.hpp"
 #include "odecast/report/fit_page.hpp"
@@ -44,9 +45,9 @@ FitResult fit_data(const Data& data, nb::dict keywords, nb::object report, nb::o
     if (with_page) check_writable(page);
     const Fit learnt =
         calibrate ? fit_calibrated(*data.dataset(), a.number("--holdout"), options, observer(watch))
-        : fits_source(options)
-            ? fit_source(data.source([&] { watch.poll(); }), options, observer(watch))
-            : fit(*data.dataset(), options, observer(watch));
+        : std::holds_alternative<TrajectoryMethod>(options.method)
+            ? fit(*data.dataset(), options, observer(watch))
+            : fit(data.source([&] { watch.poll(); }), options, observer(watch));
     if (!learnt.summary.trusted) result.complaint = cli::fit_complaint(learnt.summary);
     if (!learnt.summary.usable) return;
     result.model = std::make_shared<FittedModel>(learnt.model);
@@ -135,11 +136,13 @@ std::string equations_text(const FittedModel& m, const std::string& format, bool
   keywords["centre"] = centre;
   words(command, "model", keywords);  // refuses unknown words
   if (format == "json") return cli::equations_json(m.model).dump();
-  return format_equations(m.model,
-                          format == "latex" ? EquationFormat::latex
-                          : format == "c"   ? EquationFormat::c
-                                            : EquationFormat::text,
-                          all ? 0 : 0.01, centre == "median" ? Centre::median : Centre::mean);
+  return spelled(
+      format_equations(m.model,
+                       format == "latex" ? EquationFormat::latex
+                       : format == "c"   ? EquationFormat::c
+                                         : EquationFormat::text,
+                       all ? 0 : 0.01, centre == "median" ? Centre::median : Centre::mean),
+      Spelling::keywords);
 }
 
 }  // namespace
@@ -165,11 +168,7 @@ void bind_model(nb::module_& m) {
                      return to_array(std::span(u.data(), static_cast<std::size_t>(u.size())));
                    })
       .def_prop_ro("step", [](const FittedModel& f) { return f.model.step; })
-      .def_prop_ro("polynomial",
-                   [](const FittedModel& f) {
-                     return f.model.polynomial.has_value() ||
-                            polynomial_kernel(f.model.network).has_value();
-                   })
+      .def_prop_ro("polynomial", [](const FittedModel& f) { return f.model.has_equations(); })
       .def_ro("summary", &FittedModel::summary)
       .def_prop_ro(
           "calibration",

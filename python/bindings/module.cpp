@@ -1,4 +1,5 @@
 #include "odecast/core/isa.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/systems/catalogue.hpp"
 #include "python/bindings/python.hpp"
 
@@ -36,7 +37,8 @@ NB_MODULE(_core, m) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& e) {
-      PyErr_SetString(e.kind() == ErrorKind::file ? PyExc_OSError : PyExc_ValueError, e.what());
+      PyErr_SetString(e.kind() == ErrorKind::file ? PyExc_OSError : PyExc_ValueError,
+                      spelled(e.marked(), Spelling::keywords).c_str());
     } catch (const std::bad_cast&) {
       PyErr_SetString(PyExc_TypeError,
                       "an argument, or a part of one, is of another type than expected");

@@ -293,12 +293,12 @@ TEST_F(BadInputTest, ModelThatIsSomethingElse) {
 TEST_F(BadInputTest, ModelOfANewerVersion) {
   make_model();
   std::string text = read("model.json");
-  const std::string version = "\"odecast_model\": 1";
+  const std::string version = "\"odecast_model\": 7";
   ASSERT_TRUE(contains(text, version));
   text.replace(text.find(version) + version.size() - 1, 1, "9");
   write("newer.json", text);
   refused({"forecast", "newer.json", "--until", "2", "-o", "old.out"}, kBadData,
-          {"'newer.json'", "version 9", "version 6 or older", "newer"});
+          {"'newer.json'", "version 9", "version 7 or older", "newer"});
 }
 
 // --- outputs

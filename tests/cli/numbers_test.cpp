@@ -29,7 +29,7 @@ class NumbersTest : public BadInputTest {
 TEST_F(NumbersTest, AnOverflowingNetworkIsNamed) {
   run_well({"fit", "train.csv", "--dropout", "0.25", "-o", "model.json"});
   change_model([](Json& j) {
-    for (Json& layer : j["layers"])
+    for (Json& layer : j["law"]["layers"])
       for (Json& w : layer["weights"]["values"]) w = 1e150;
   });
   refused({"predict", "model.json", "--at=1,1,1"}, kBadData, {"prediction of dx/dt", "overflows"});
@@ -45,7 +45,7 @@ TEST_F(NumbersTest, AnOverflowingNetworkIsNamed) {
 
 TEST_F(NumbersTest, AMatrixThatIsNoCovarianceIsRefused) {
   run_well({"fit", "train.csv", "--posterior", "regression", "-o", "model.json"});
-  change_model([](Json& j) { j["polynomial"]["sets"][0]["covariance"][0] = -1; });
+  change_model([](Json& j) { j["law"]["sets"][0]["covariance"][0] = -1; });
   for (const Words& verb :
        {Words{"predict", "model.json", "--at=1,1,1"}, Words{"equations", "model.json"},
         Words{"forecast", "model.json", "--until", "5", "-o", "old.out"}})

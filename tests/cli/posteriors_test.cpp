@@ -334,8 +334,8 @@ TEST_F(CommandsTest, TrajectoryPosteriorOfADrivenSystem) {
                            "trajectory", "--degree", "3", "-o", "held.json"});
   EXPECT_TRUE(held.code == 1 && contains(held.err, "alike along the motion")) << held.err;
   EXPECT_TRUE(Json::parse(read("held.json"))["inputs"]["held"].get<bool>());
-  EXPECT_NE(Json::parse(read("held.json"))["trajectory"]["sets"],
-            Json::parse(read("model.json"))["trajectory"]["sets"]);
+  EXPECT_NE(Json::parse(read("held.json"))["law"]["sets"],
+            Json::parse(read("model.json"))["law"]["sets"]);
   // A cell of the force is missing: refused with its row, or its row left out.
   std::string holes;
   const auto rows = csv_rows(read("train.csv"));

@@ -31,7 +31,7 @@ TEST(ForecastTest, MeanAndSdAreThoseOfTheMixture) {
   const Model model = decaying_model(1, r);
   ForecastOptions o = until(2);
   o.draws = 4000;
-  o.solver.rtol = o.solver.atol = 1e-8;
+  o.solver = SolverOptions{.rtol = 1e-8, .atol = 1e-8};
   const Forecast f = forecast(model, o, ignore_progress);
   for (std::size_t t = 1; t < f.times.size(); ++t) {
     // Two units: kept 0, 1, 2 with weights r², 2qr, q².
@@ -62,7 +62,7 @@ TEST(ForecastTest, ForcingHasTheVarianceOfItsKicks) {
   ForecastOptions o = until(2.3, 0.23);  // at times between kicks, and after several at once
   o.times = {0.1, 0.5, 0.7, 2.1, 2.3};
   o.draws = 4000;
-  o.solver.rtol = o.solver.atol = 1e-9;
+  o.solver = SolverOptions{.rtol = 1e-9, .atol = 1e-9};
   o.samples = 20;
   const Forecast f = forecast(model, o, ignore_progress);
   for (std::size_t t = 1; t < f.times.size(); ++t) {
@@ -81,7 +81,7 @@ TEST(ForecastTest, ForcingHasTheVarianceOfItsKicks) {
   // The same kicks where time is an input that does nothing, which takes trajectories one by one.
   Model driven = model;
   driven.inputs = {{"t"}, Vector::Zero(1), Vector::Ones(1), false, true};
-  driven.polynomial->sets[0].support = {{0, 1}};
+  driven.polynomial()->sets[0].support = {{0, 1}};
   const Forecast alone = forecast(driven, o, ignore_progress);
   ASSERT_EQ(alone.samples.size(), f.samples.size());
   for (std::size_t k = 0; k < f.samples.size(); ++k)
@@ -208,10 +208,10 @@ TEST(ForecastTest, KeepingExactlyWhatIsNeededEqualsGoingOneByOne) {
   ForecastOptions o = until(2);
   o.draws = 300;
   const Forecast f = forecast(model, o, ignore_progress);
-  const DropoutPosterior posterior(model.network);
+  const DropoutPosterior posterior(model.network());
   double mean = 0;
   long kept = 0, tried = 0;
-  SolverOptions solver = o.solver;
+  SolverOptions solver = o.solver.value_or(SolverOptions{});
   solver.bound = 1e6;
   while (kept < 300) {
     const Solution s = solve(posterior.draw(1, static_cast<std::uint64_t>(tried++)), 0,
@@ -227,7 +227,7 @@ TEST(ForecastTest, KeepingExactlyWhatIsNeededEqualsGoingOneByOne) {
 /// A model of Sprott-B-like size whose draws spread, cross and sometimes blow up.
 Model mixed_model(double rate) {
   Model model = make_model(random_kernel(2, 7, 2, rate, false, 12));
-  for (Layer& layer : model.network.layers) layer.weights *= 0.8;
+  for (Layer& layer : model.network().layers) layer.weights *= 0.8;
   return model;
 }
 
@@ -251,8 +251,8 @@ TEST(ForecastTest, EnumeratedEqualsAMillionDraws) {
     EXPECT_NEAR(sampled.discard_probability, p, 5 * std::sqrt(p * (1 - p) / tried));
 
     // Fourth moments and distribution functions by enumeration of the survivors.
-    const DropoutPosterior posterior(model.network);
-    SolverOptions solver = o.solver;
+    const DropoutPosterior posterior(model.network());
+    SolverOptions solver = o.solver.value_or(SolverOptions{});
     solver.bound = 1e6;
     std::vector<std::pair<Solution, double>> all;
     double survive = 0;
@@ -346,7 +346,7 @@ TEST(ForecastTest, GaussianStartsSpreadTheBand) {
   ForecastOptions o = until(2);
   o.draws = 4000;
   o.init_sd = Vector::Constant(1, 0.2);
-  o.solver.rtol = o.solver.atol = 1e-8;
+  o.solver = SolverOptions{.rtol = 1e-8, .atol = 1e-8};
   const Forecast f = forecast(decaying_model(1, 0), o, ignore_progress);  // u = u0 e^-t
   for (Eigen::Index t = 1; t < f.mean.rows(); ++t) {
     const double decay = std::exp(-f.times[static_cast<std::size_t>(t)]);
@@ -361,7 +361,7 @@ TEST(ForecastTest, TransitionNoiseAccumulatesAsTheMarkovChainSays) {
   ForecastOptions o = until(5, 0.5);
   o.draws = 3000;
   o.transition_noise = true;
-  o.solver.rtol = o.solver.atol = 1e-8;
+  o.solver = SolverOptions{.rtol = 1e-8, .atol = 1e-8};
   const Forecast f = forecast(decaying_model(1, 0), o, ignore_progress);
   double variance = 0;
   for (Eigen::Index t = 1; t < f.mean.rows(); ++t) {
@@ -375,9 +375,9 @@ TEST(ForecastTest, FreshMasksShrinkWithTheStep) {
   ForecastOptions o = until(1, 0.5);
   o.draws = 400;
   o.mask = MaskChange::step;
-  o.solver.method = Method::rk4;
+  o.solver = SolverOptions{.method = SolverMethod::rk4};
   const auto spread_at = [&](double h) {
-    o.solver.fixed_step = h;
+    o.solver->fixed_step = h;
     return forecast(model, o, ignore_progress).sd(2, 0);
   };
   // White noise averages out as sqrt(step); the ratio of two sds of 400 draws has a standard error
@@ -391,8 +391,8 @@ TEST(ForecastTest, FreshMasksStayFreshWithTransitionNoise) {
   ForecastOptions o = until(2, 0.01);
   o.draws = 400;
   o.mask = MaskChange::step;
-  o.solver.method = Method::rk4;
-  o.solver.fixed_step = 0.01;
+  o.solver = SolverOptions{.method = SolverMethod::rk4};
+  o.solver->fixed_step = 0.01;
   const double without = forecast(model, o, ignore_progress).sd(200, 0);
   o.transition_noise = true;  // 1e-8: no spread of its own
   // Two sds of 400 draws: a relative standard error of 5 %.
@@ -428,7 +428,7 @@ TEST(ForecastTest, UnitsOfTheUserComeBack) {
 TEST(ForecastTest, QuantilesAreNumPysDefault) {
   // Ten starts through a still field: the draws are the starts.
   Model model = decaying_model(1, 0);
-  model.network.layers[1].weights.setZero();
+  model.network().layers[1].weights.setZero();
   ForecastOptions o = until(0.5, 0.5);
   o.draws = 10;
   o.level = 0.5;
@@ -468,7 +468,7 @@ TEST(ForecastTest, FilesReadBackBitForBit) {
 
 TEST(ForecastTest, MeanAndPointFieldAreSingleTrajectories) {
   ForecastOptions o = until(2);
-  o.solver.rtol = o.solver.atol = 1e-9;
+  o.solver = SolverOptions{.rtol = 1e-9, .atol = 1e-9};
   const Model model = decaying_model(1, 0.25);
   const auto mean = single_trajectory(model, SingleField::mean, o);
   const auto point = single_trajectory(model, SingleField::point, o);
@@ -555,7 +555,7 @@ TEST(ForecastTest, SamplesOfEnumeratedMasksAreTheMostProbable) {
   ForecastOptions o = until(1);
   o.masks = MaskSource::enumerated;
   o.samples = 3;
-  o.solver.rtol = o.solver.atol = 1e-8;
+  o.solver = SolverOptions{.rtol = 1e-8, .atol = 1e-8};
   const Forecast f = forecast(decaying_model(1, 0.3), o, ignore_progress);
   ASSERT_EQ(f.samples.size(), 3u);  // both units kept (.49), then one of them (.21 each)
   EXPECT_NEAR(f.samples[0](4, 0), std::exp(-1.0), 1e-6);
@@ -586,7 +586,7 @@ TEST(ForecastTest, SamplesThatBlowUpAreShortOrLeftOut) {
 // of 1000 draws has a relative error of 1 / √2000, and so has eᵗ.
 TEST(HorizonTest, IsWhereTheSpreadPassesAShareOfTheDatasSd) {
   Model model = decaying_model(1, 0);
-  model.network.layers[1].weights *= -1;
+  model.network().layers[1].weights *= -1;
   model.sd = Vector::Ones(1);
   model.size = Vector::Constant(1, 50);  // far from 0 it says nothing of what the data vary by
   ForecastOptions o;
@@ -621,7 +621,7 @@ TEST(ForecastTest, NoNumberThatIsNoneLeaves) {
 
 TEST(ForecastTest, ASingleTrajectoryThatOverflowsIsAnError) {
   Model model = decaying_model(1, 0);
-  model.network.layers[1].weights *= -1;  // grows
+  model.network().layers[1].weights *= -1;  // grows
   model.scaling.scale[0] = 1e308;
   ForecastOptions o = until(2);
   o.init = Vector::Constant(1, 1e308);

@@ -188,7 +188,7 @@ void use(const Model& model) {
     o.attempts_per_draw = 2;
     o.samples = 1;
     o.solver = default_solver(model);
-    o.solver.max_steps = 100;
+    o.solver->max_steps = 100;
     const double start = forecast_start(model, o).time;
     o.times = {start + model.step, start + 3 * model.step};
     if (model.inputs.measured() > 0)
@@ -211,7 +211,8 @@ void use(const Model& model) {
                             .max_steps = 20,
                             .map = model.kind == ModelKind::map};
     // The mean of many networks is slow to follow.
-    const VectorField field = model.polynomial ? posterior->mean_field() : posterior->point_field();
+    const VectorField field =
+        model.polynomial() ? posterior->mean_field() : posterior->point_field();
     const LyapunovSpectrum s =
         lyapunov_spectrum(field, model.scaling.to_model(model.last_state), o);
     if (s.status == SolveStatus::finished) require(!s.exponents.hasNaN());

@@ -28,12 +28,15 @@ Dataset lorenz(double part, std::uint64_t seed) {
 }
 
 FitOptions regression(DerivativeMethod method = DerivativeMethod::weak, int degree = 2) {
-  FitOptions o;
-  o.posterior = PosteriorKind::regression;
-  o.derivative.method = method;
-  o.degree = degree;
-  o.select_terms = true;
-  return o;
+  return {.method = RegressionMethod{.degree = degree, .rows = {.derivative = method}}};
+}
+
+/// The same rows, drawn again.
+FitOptions bootstrap(const FitOptions& o, int replicates = 100) {
+  const auto& m = std::get<RegressionMethod>(o.method);
+  FitOptions drawn = o;
+  drawn.method = BootstrapMethod{m.degree, m.rows, m.select_terms, replicates};
+  return drawn;
 }
 
 Fit run(const Dataset& data, const FitOptions& o) { return fit(data, o, ignore_progress); }
@@ -111,7 +114,7 @@ TEST(RegressionTest, TheDegreeOfMostEvidenceIsThatOfTheSystem) {
     ASSERT_GE(trials.size(), 3u);
     EXPECT_EQ(trials[0].degree, 1);
     EXPECT_GT(trials[1].log_evidence, trials[0].log_evidence + 100);
-    EXPECT_EQ(found.model.polynomial->degree, 2) << derivative_name(method);
+    EXPECT_EQ(found.model.polynomial()->degree, 2) << derivative_name(method);
     if (method == DerivativeMethod::weak) expect_lorenz(found.model, 4.5);
   }
 }
@@ -120,11 +123,10 @@ TEST(RegressionTest, IsLeastSquaresWhereThePriorDoesNotShow) {
   // Clean data: the sd of every coefficient is 1e-6 of the prior's and less, so the prior moves it
   // by 1e-12 of itself.
   FitOptions o = regression(DerivativeMethod::central8);
-  o.select_terms = false;
+  std::get<RegressionMethod>(o.method).select_terms = false;
   const Dataset data = lorenz(0, 0);
-  FitOptions plain = o;
-  plain.posterior = PosteriorKind::dropout;
-  plain.dropout = 0;
+  const FitOptions plain{
+      .method = DropoutMethod{.dropout = 0, .rows = {.derivative = DerivativeMethod::central8}}};
   const auto found = equations(run(data, o).model), reference = equations(run(data, plain).model);
   for (std::size_t i = 0; i < 3; ++i)
     for (const Term& r : reference[i].terms)
@@ -201,8 +203,8 @@ TEST(RegressionTest, ModelFilesKeepEveryBit) {
   const std::string text = model_to_text(model);
   const Model back = model_from_text(text, "m");
   EXPECT_EQ(model_to_text(back), text);
-  EXPECT_EQ(back.polynomial->sets[0].covariance, model.polynomial->sets[0].covariance);
-  EXPECT_EQ(back.polynomial->sets[0].support, model.polynomial->sets[0].support);
+  EXPECT_EQ(back.polynomial()->sets[0].covariance, model.polynomial()->sets[0].covariance);
+  EXPECT_EQ(back.polynomial()->sets[0].support, model.polynomial()->sets[0].support);
   EXPECT_FALSE(back.trajectory);
   const Vector u = Vector::Constant(3, 0.3);
   Vector a(3), b(3);
@@ -260,9 +262,7 @@ TEST(RegressionTest, MapsAndInputs) {
 }
 
 TEST(BootstrapPosteriorTest, EveryReplicateIsAnAtom) {
-  FitOptions o = regression();
-  o.posterior = PosteriorKind::bootstrap;
-  o.replicates = 40;
+  FitOptions o = bootstrap(regression(), 40);
   const Dataset data = lorenz(0.025, 8);
   const Fit found = run(data, o);
   const PolynomialPosterior posterior = polynomial_posterior(found.model);
@@ -319,7 +319,7 @@ TEST(BootstrapPosteriorTest, EveryReplicateIsAnAtom) {
   EXPECT_EQ(model_to_text(model_from_text(text, "m")), text);
   o.threads = 4;
   EXPECT_EQ(model_to_text(run(data, o).model), text);
-  o.replicates = 1;
+  std::get<BootstrapMethod>(o.method).replicates = 1;
   EXPECT_THROW(run(data, o), Error);
 }
 
@@ -328,11 +328,10 @@ TEST(BootstrapPosteriorTest, SpreadIsThatOfTheRegression) {
   // replicates is right to 1/√200 = 7 %, from some 30 blocks to 1/√60 = 13 %; a factor 2 either way
   // is more than four of their root sum of squares.
   FitOptions o = regression();
-  o.select_terms = false;
+  std::get<RegressionMethod>(o.method).select_terms = false;
   const Dataset data = lorenz(0.025, 10);
   const auto normal = equations(run(data, o).model);
-  o.posterior = PosteriorKind::bootstrap;
-  const auto drawn = equations(run(data, o).model);
+  const auto drawn = equations(run(data, bootstrap(o)).model);
   double ratio = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     ASSERT_EQ(drawn[i].terms.size(), 10u);
@@ -360,8 +359,7 @@ Dataset spring(std::uint64_t seed) {
 }
 
 TEST(BootstrapPosteriorTest, IntervalsHoldWithFewIntegrals) {
-  FitOptions o = regression();
-  o.posterior = PosteriorKind::bootstrap;
+  const FitOptions o = bootstrap(regression());
   const int draws = 200;
   double inside[3] = {};
   for (std::uint64_t seed = 1; seed <= draws; ++seed) {
@@ -392,10 +390,8 @@ TEST(BootstrapPosteriorTest, OfPointwiseRowsWithoutErrorIsExact) {
     u = 1 - u / 2 + w;
     w = 3.7 * w * (1 - w);
   }
-  FitOptions o = regression();
+  FitOptions o = bootstrap(regression(), 20);
   o.kind = ModelKind::map;
-  o.posterior = PosteriorKind::bootstrap;
-  o.replicates = 20;
   const auto found = equations(run(map, o).model);
   ASSERT_EQ(found[0].terms.size(), 3u);
   ASSERT_EQ(found[1].terms.size(), 2u);
@@ -408,25 +404,22 @@ TEST(BootstrapPosteriorTest, OfPointwiseRowsWithoutErrorIsExact) {
 }
 
 TEST(EnsembleTest, MembersAreTheFitsOfTheirSeeds) {
-  FitOptions o;
-  o.posterior = PosteriorKind::ensemble;
-  o.members = 3;
-  o.trainer = Trainer::adam;
-  o.training.batches = 5;
-  o.seed = 11;
+  FitOptions o{.method = EnsembleMethod{.members = 3,
+                                        .member = {.dropout = 0,
+                                                   .trainer = Trainer::adam,
+                                                   .training = {.batches = 5}}},
+               .seed = 11};
+  auto& ensemble = std::get<EnsembleMethod>(o.method);
   Dataset data = lorenz(0, 0);
   data.trajectories[0].times.resize(100);
   data.trajectories[0].states.conservativeResize(100, 3);
   for (const bool general : {false, true}) {
-    if (general) o.layers = {4};
+    if (general) ensemble.member.layers = {4};
     const Fit found = run(data, o);
     EXPECT_EQ(found.summary.status, "schedule_done");
-    ASSERT_EQ(found.model.members.size(), 2u);
-    FitOptions one = o;
-    one.posterior = PosteriorKind::dropout;
-    one.dropout = 0;
-    one.seed = 13;
-    EXPECT_EQ(parameters(found.model.members[1]), parameters(run(data, one).model.network));
+    ASSERT_EQ(found.model.ensemble()->size(), 3u);
+    const FitOptions one{.method = ensemble.member, .seed = 13};
+    EXPECT_EQ(parameters((*found.model.ensemble())[2]), parameters(run(data, one).model.network()));
     const auto posterior = make_posterior(found.model);
     ASSERT_EQ(posterior->atoms(), 3u);
     const Vector u = Vector::Constant(3, 0.2);
@@ -451,19 +444,18 @@ TEST(EnsembleTest, MembersAreTheFitsOfTheirSeeds) {
     if (general) continue;
     // The equations are the mean over those of the members.
     Model only = found.model;
-    only.members.clear();
-    double sum = equations(only)[0].terms[1].mean / 3;
-    for (const Network& n : found.model.members) {
-      only.network = n;
+    double sum = 0;
+    for (const Network& n : *found.model.ensemble()) {
+      only.law = n;
       sum += equations(only)[0].terms[1].mean / 3;
     }
     EXPECT_NEAR(equations(found.model)[0].terms[1].mean, sum, 1e-9 * std::abs(sum));
   }
-  o.layers.clear();
-  o.trainer = Trainer::exact;
+  ensemble.member.layers.clear();
+  ensemble.member.trainer = Trainer::exact;
   EXPECT_THROW(run(data, o), Error);
-  o.trainer = Trainer::adam;
-  o.members = 1;
+  ensemble.member.trainer = Trainer::adam;
+  ensemble.members = 1;
   EXPECT_THROW(run(data, o), Error);
 }
 
@@ -483,7 +475,7 @@ TEST(RegressionTest, PowersThatOverflowAreAnError) {
   Dataset data = lorenz(0, 0);
   data.trajectories[0].states *= 1e60;
   FitOptions o = regression(DerivativeMethod::weak, 3);
-  o.scale = ScaleKind::none;
+  std::get<RegressionMethod>(o.method).rows.scale = ScaleKind::none;
   EXPECT_THROW(run(data, o), Error);
 }
 
@@ -492,8 +484,7 @@ TEST(BootstrapPosteriorTest, TooFewRowsToDrawFromAreAnError) {
   Dataset few = lorenz(0, 0);
   few.trajectories[0].times.resize(14);
   few.trajectories[0].states.conservativeResize(14, 3);
-  FitOptions o = regression(DerivativeMethod::forward, 1);
-  o.posterior = PosteriorKind::bootstrap;
+  const FitOptions o = bootstrap(regression(DerivativeMethod::forward, 1));
   EXPECT_THROW(run(few, o), Error);
 }
 

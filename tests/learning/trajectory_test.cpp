@@ -34,17 +34,15 @@ Dataset noisy(Dataset data, double part, std::uint64_t seed) {
 
 Fit fit_by_trajectory(const Dataset& data, int degree = 2, TrajectoryOptions options = {},
                       int threads = 1) {
-  FitOptions o;
-  o.posterior = PosteriorKind::trajectory;
-  o.degree = degree;
-  o.trajectory = options;
-  o.threads = threads;
+  const FitOptions o{.method = TrajectoryMethod{degree, options.robust, std::move(options.terms)},
+                     .noise = options.noise.value_or(Vector()),
+                     .threads = threads};
   return fit(data, o, ignore_progress);
 }
 
 std::vector<Equation> best_equations(Model model) {
-  model.polynomial->sets.resize(1);
-  model.polynomial->sets[0].weight = 1;
+  model.polynomial()->sets.resize(1);
+  model.polynomial()->sets[0].weight = 1;
   return equations(model);
 }
 
@@ -240,10 +238,10 @@ TEST(TrajectoryTest, ModelFileKeepsEveryBitAndThreadsDoNotMatter) {
   // Damage to the sets is refused although the checksum is made to match elsewhere: sizes are
   // checked.
   Model broken = model;
-  broken.polynomial->sets[0].covariance.conservativeResize(1, 1);
+  broken.polynomial()->sets[0].covariance.conservativeResize(1, 1);
   EXPECT_THROW(model_from_text(model_to_text(broken), "test"), Error);
   broken = model;
-  broken.polynomial->sets[0].weight = 0.5 * model.polynomial->sets[0].weight;
+  broken.polynomial()->sets[0].weight = 0.5 * model.polynomial()->sets[0].weight;
   EXPECT_THROW(model_from_text(model_to_text(broken), "test"), Error);
 }
 
@@ -271,11 +269,8 @@ TEST(TrajectoryTest, MomentsOfTheFieldAreThoseOfItsDraws) {
 
 Fit fit_driven(const Dataset& data, bool held,
                std::vector<TrajectoryOptions::KnownTerm> terms = {}) {
-  FitOptions o;
-  o.posterior = PosteriorKind::trajectory;
-  o.degree = 3;
+  FitOptions o{.method = TrajectoryMethod{.degree = 3, .terms = std::move(terms)}};
   o.hold_inputs = held;
-  o.trajectory.terms = std::move(terms);
   return fit(data, o, ignore_progress);
 }
 
@@ -420,7 +415,6 @@ Dataset pulled_by_time() {
 
 TEST(TrajectoryTest, TimeIsAnInputAndInputsMayDependOnEachOther) {
   FitOptions o;
-  o.posterior = PosteriorKind::trajectory;
   o.time_name = "t";
   o.hold_inputs = true;  // the time goes on between rows all the same
   Dataset data = pulled_by_time();

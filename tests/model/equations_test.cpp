@@ -13,7 +13,7 @@ namespace {
 TEST(EquationsTest, TermsEqualEnumerationOfAllMasksInTheUsersUnits) {
   Model model = make_model(random_kernel(2, 6, 2, 0.3, false, 1));
   model.scaling = {Eigen::Vector2d(1, -2), Eigen::Vector2d(0.5, 3), 0.25};
-  const auto kernel = *polynomial_kernel(model.network);
+  const auto kernel = *polynomial_kernel(model.network());
   const KernelExpansion user =
       expand(change_units(kernel, model.scaling.offset, model.scaling.scale, model.scaling.rate()));
   Matrix mean = Matrix::Zero(2, 6), second = mean, nonzero = mean;
@@ -68,7 +68,7 @@ TEST(EquationsTest, NoNumberIsTooOddToRound) {
 
 TEST(EquationsTest, CoefficientsThatOverflowAreAnError) {
   Model model = make_model(random_kernel(2, 4, 2, 0.25, false, 1));
-  model.network.layers[0].weights *= 1e160;
+  model.network().layers[0].weights *= 1e160;
   for (const EquationFormat format :
        {EquationFormat::text, EquationFormat::latex, EquationFormat::c})
     EXPECT_THROW(format_equations(model, format), Error);

@@ -28,10 +28,10 @@ TEST(ModelFileTest, EveryNumberSurvivesBitForBit) {
   EXPECT_EQ(back.variables, m.variables);
   EXPECT_EQ(back.scaling.offset, m.scaling.offset);
   EXPECT_EQ(back.scaling.scale, m.scaling.scale);
-  EXPECT_EQ(parameters(back.network), parameters(m.network));
-  EXPECT_EQ(back.network.layers[0].dropout, 0.15);
-  EXPECT_EQ(back.network.layers[0].power, 3);
-  EXPECT_TRUE(back.network.layers[0].rescale);
+  EXPECT_EQ(parameters(back.network()), parameters(m.network()));
+  EXPECT_EQ(back.network().layers[0].dropout, 0.15);
+  EXPECT_EQ(back.network().layers[0].power, 3);
+  EXPECT_TRUE(back.network().layers[0].rescale);
   EXPECT_EQ(back.last_state, m.last_state);
   EXPECT_EQ(*back.last_state_sd, *m.last_state_sd);
   EXPECT_EQ(back.training.seed, ~0ull);
@@ -43,11 +43,8 @@ TEST(ModelFileTest, ForcingIsKeptAndChecked) {
   const Model back = model_from_text(model_to_text(m), "m");
   EXPECT_EQ(back.trajectory->forcing.sd, m.trajectory->forcing.sd);
   EXPECT_EQ(back.trajectory->forcing.interval, 0.1);
-  EXPECT_NE(model_to_text(m).find("\"odecast_model\": 6"), std::string::npos);
   m.trajectory->forcing.interval = 0;
   EXPECT_NE(refusal(model_to_text(m)).find("forcing"), std::string::npos);
-  m.trajectory->forcing = {};
-  EXPECT_NE(model_to_text(m).find("\"odecast_model\": 3"), std::string::npos);
 }
 
 TEST(ModelFileTest, AnyChangedByteIsRefused) {
@@ -70,7 +67,7 @@ TEST(ModelFileTest, AnyTruncationIsRefused) {
 
 TEST(ModelFileTest, ANewerVersionIsNamed) {
   std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
-  const auto at = text.find("\"odecast_model\": 1");
+  const auto at = text.find("\"odecast_model\": 7");
   text.replace(at, 18, "\"odecast_model\": 9");
   EXPECT_NE(refusal(text).find("newer"), std::string::npos) << refusal(text);
 }
@@ -85,7 +82,7 @@ TEST(ModelFileTest, ForeignAndHostileTextsAreRefused) {
 
 TEST(ModelFileTest, WhatNoFitCanGiveIsRefused) {
   Model m = forced_model(-1, 0.25, 0.1);
-  CoefficientSet& set = m.polynomial->sets[0];
+  CoefficientSet& set = m.polynomial()->sets[0];
   set.support = {{0, 0}, {0, 1}};
   set.theta = Vector::Ones(2);
   set.covariance = Matrix::Identity(2, 2);
@@ -97,7 +94,7 @@ TEST(ModelFileTest, WhatNoFitCanGiveIsRefused) {
         << member << ": " << refusal(model_to_text(other));
   };
   const auto covariance = [&](double a, double b, double c, double d) {
-    refused([&](Model& o) { o.polynomial->sets[0].covariance << a, b, c, d; }, "covariance");
+    refused([&](Model& o) { o.polynomial()->sets[0].covariance << a, b, c, d; }, "covariance");
   };
   covariance(-1e-300, 0, 0, 1);
   covariance(1, 2, 2, 1);       // correlation of 2

@@ -27,7 +27,7 @@ Trajectory run(const System& system, const Vector& start, const std::vector<doub
   Trajectory t{"", times, {}};
   if (system.map) {
     t.states = solve(system.field, times[0], start, times,
-                     {.method = Method::iterate, .fixed_step = system.step})
+                     {.method = SolverMethod::iterate, .fixed_step = system.step})
                    .states;
   } else {
     t.states = solve_certified(system.field, times[0], start, times).solution.states;
@@ -63,11 +63,8 @@ double largest_error(const Model& model, const std::vector<Coefficients>& truth)
   return largest;
 }
 
-FitOptions least_squares(int degree) {
-  FitOptions o;
-  o.dropout = 0;
-  o.degree = degree;
-  return o;
+FitOptions least_squares(int degree, DerivativeMethod method = DerivativeMethod::forward) {
+  return {.method = DropoutMethod{.degree = degree, .dropout = 0, .rows = {.derivative = method}}};
 }
 
 TEST(OtherSystemsTest, ForcedDuffingIsRecovered) {
@@ -76,8 +73,7 @@ TEST(OtherSystemsTest, ForcedDuffingIsRecovered) {
   const std::vector<Coefficients> truth = {
       {{{0, 1, 0}, 1}}, {{{1, 0, 0}, 1}, {{0, 1, 0}, -0.3}, {{3, 0, 0}, -1}, {{0, 0, 1}, 1}}};
   for (const auto method : {DerivativeMethod::central8, DerivativeMethod::weak}) {
-    FitOptions o = least_squares(3);
-    o.derivative.method = method;
+    const FitOptions o = least_squares(3, method);
     const Fit learnt = fit(data, o, ignore_progress);
     const double error = largest_error(learnt.model, truth);
     printf("%s: largest coefficient error %.1e\n", std::string(derivative_name(method)).c_str(),
@@ -100,9 +96,7 @@ TEST(OtherSystemsTest, TheTrajectoryPosteriorContinuesADrivenSystemWithinItsBand
         {{"", even_times(1201, 0.05), truth.states.topRows(1201), truth.inputs.topRows(1201)}}};
     data.inputs = all.inputs;
     add_noise(data, noise_level(data, 0.02, NoiseOf::sd), seed);
-    FitOptions o;
-    o.posterior = PosteriorKind::trajectory;
-    o.degree = 3;
+    const FitOptions o{.method = TrajectoryMethod{.degree = 3}};
     const Model model = fit(data, o, ignore_progress).model;
     ForecastOptions f;
     f.times.assign(truth.times.begin() + 1201, truth.times.end());
@@ -198,8 +192,8 @@ TEST(OtherSystemsTest, InputsBetweenRowsAreLinearOrHeld) {
   f.init = Vector::Zero(1);
   f.times = {1, 2, 4};
   f.draws = 2;
-  f.solver.rtol = f.solver.atol = 1e-9;
-  f.solver.max_step = 0.1;
+  f.solver = SolverOptions{.rtol = 1e-9, .atol = 1e-9};
+  f.solver->max_step = 0.1;
   f.inputs = InputSignal{{0, 1, 2, 3}, (Matrix(4, 1) << 0, 1, 0, 4).finished()};
   for (const bool held : {true, false}) {
     o.hold_inputs = held;
@@ -223,9 +217,8 @@ TEST(OtherSystemsTest, TimeCanBeAnInput) {
   // dx/dt = 2 t - 1 has x = t² - t.
   Dataset data{{"x"}, {{"", even_times(101, 0.05), Matrix(101, 1)}}};
   for (int i = 0; i <= 100; ++i) data.trajectories[0].states(i, 0) = 0.05 * i * (0.05 * i - 1);
-  FitOptions o = least_squares(1);
+  FitOptions o = least_squares(1, DerivativeMethod::central2);
   o.time_name = "t";
-  o.derivative.method = DerivativeMethod::central2;
   const Model model = fit(data, o, ignore_progress).model;
   EXPECT_LE(largest_error(model, {{{{0, 0}, -1}, {{0, 1}, 2}}}), 1e-9);
   ForecastOptions f;
@@ -239,10 +232,7 @@ TEST(OtherSystemsTest, TimeCanBeAnInput) {
 TEST(OtherSystemsTest, UnitsOfInputsDoNotMatter) {
   const System system = find_system("ForcedDuffing");
   Dataset data = data_of(system, system.start, even_times(1001, 0.05));
-  FitOptions o;
-  o.degree = 3;
-  o.hidden = 8;
-  o.starts = 1;
+  FitOptions o{.method = DropoutMethod{.degree = 3, .hidden = 8, .starts = 1}};
   const Model one = fit(data, o, ignore_progress).model;
   ForecastOptions f;
   f.times = regular_times(50, 52, 0.05);
@@ -265,12 +255,10 @@ TEST(OtherSystemsTest, ATanhNetworkForecastsAPendulumWithinItsBand) {
         run(system, Eigen::Vector2d(0.4 + 0.4 * k, 0), even_times(201, 0.05)));
     data.trajectories.back().id = std::to_string(k);
   }
-  FitOptions o;
-  o.layers = {32, 32};
-  o.activation = Activation::tanh;
-  o.dropout = 0.02;
-  o.derivative.method = DerivativeMethod::central4;
-  o.training.batches = 30;
+  const FitOptions o{.method = DropoutMethod{.dropout = 0.02,
+                                             .layers = {32, 32},
+                                             .rows = {.derivative = DerivativeMethod::central4},
+                                             .training = {.batches = 30}}};
   const Fit learnt = fit(data, o, ignore_progress);
   ASSERT_TRUE(learnt.summary.usable);
   const Vector start = Eigen::Vector2d(1.4, 0);
@@ -300,8 +288,7 @@ TEST(OtherSystemsTest, BandsOfObservationsAreThoseOfTheMixtureWithNoise) {
   const System system = find_system("HarmonicOscillator");
   Dataset data = data_of(system, system.start, even_times(301, 0.1));
   add_noise(data, Vector::Constant(2, 0.05), 3);
-  FitOptions o;
-  o.degree = 1;
+  const FitOptions o{.method = DropoutMethod{.degree = 1}};
   const Model model = fit(data, o, ignore_progress).model;
   // The median of N absolute values has relative standard deviation 1.17/√N.
   for (int i = 0; i < 2; ++i)
@@ -318,7 +305,7 @@ TEST(OtherSystemsTest, BandsOfObservationsAreThoseOfTheMixtureWithNoise) {
   EXPECT_EQ(both.q_lower, state.q_lower) << "the state's band is what it was";
   f.bands = Bands::sd;
   const Forecast gaussian = forecast(model, f, ignore_progress);
-  const DropoutPosterior posterior(model.network);
+  const DropoutPosterior posterior(model.network());
   for (Eigen::Index t = 1; t < both.mean.rows(); ++t)
     for (Eigen::Index i = 0; i < 2; ++i) {
       const double sd = std::hypot(both.sd(t, i), model.noise[i]);

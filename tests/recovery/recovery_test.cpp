@@ -87,12 +87,9 @@ Recovered compare(const Model& model, const std::vector<Truth>& truth) {
 }
 
 FitOptions least_squares(DerivativeMethod method, bool select, int degree = 2) {
-  FitOptions o;
-  o.dropout = 0;
-  o.degree = degree;
-  o.derivative.method = method;
-  o.select_terms = select;
-  return o;
+  return {
+      .method = DropoutMethod{
+          .degree = degree, .dropout = 0, .rows = {.derivative = method}, .select_terms = select}};
 }
 
 double median(std::vector<double> values) {
@@ -111,7 +108,7 @@ TEST(RecoveryTest, CleanSprottBHoldsTheTruthForAHundredTimeUnits) {
   for (const auto method : {DerivativeMethod::central8, DerivativeMethod::weak}) {
     const Fit learnt = fit(data, least_squares(method, false), ignore_progress);
     const Recovered r = compare(learnt.model, kSprottB);
-    const DropoutPosterior posterior(learnt.model.network);
+    const DropoutPosterior posterior(learnt.model.network());
     const VectorField field = posterior.mean_field();
     const Scaling& scaling = learnt.model.scaling;
     std::vector<double> scaled = times;

@@ -46,10 +46,7 @@ Dataset noisy(Dataset data, const Vector& sd, std::uint64_t seed) {
 }
 
 Model learn(const Dataset& data, int degree, bool robust = false) {
-  FitOptions options;
-  options.posterior = PosteriorKind::trajectory;
-  options.degree = degree;
-  options.trajectory.robust = robust;
+  const FitOptions options{.method = TrajectoryMethod{.degree = degree, .robust = robust}};
   return fit(data, options, ignore_progress).model;
 }
 
@@ -61,8 +58,8 @@ struct Errors {
 };
 
 Errors errors_of(Model model, const Equations& truth) {
-  model.polynomial->sets.resize(1);
-  model.polynomial->sets[0].weight = 1;
+  model.polynomial()->sets.resize(1);
+  model.polynomial()->sets[0].weight = 1;
   const auto found = equations(model);
   Errors e;
   double off = 0, size = 0;
@@ -156,7 +153,7 @@ TEST(TrajectoryFiguresTest, CleanSprottBIsFollowedForTwentySevenLyapunovTimes) {
     ForecastOptions o;
     o.init = -Vector::Ones(3);
     o.solver = default_solver(model);
-    o.solver.max_steps = 10'000'000;
+    o.solver->max_steps = 10'000'000;
     o.times.assign(truth.times.begin() + 1, truth.times.end());
     const auto path = single_trajectory(model, SingleField::point, o);
     ASSERT_EQ(path.states.rows(), truth.states.rows());
@@ -198,7 +195,7 @@ TEST(TrajectoryFiguresTest, BandsWhereTheTermsAreInDoubt) {
   double sets = 0;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Model model = learn(noisy(first_rows(whole, 300), sd, seed), 2);
-    sets += static_cast<double>(model.polynomial->sets.size()) / 30;
+    sets += static_cast<double>(model.polynomial()->sets.size()) / 30;
     cover.push_back(band(model, {}, whole, seed).cover);
   }
   EXPECT_GT(sets, 5);

@@ -151,9 +151,7 @@ class LearntTest : public ::testing::Test {
     train.trajectories[0].times.resize(500);
     train.trajectories[0].states = Matrix(data.states.topRows(500));
     add_noise(train, noise_level(train, 0.02, NoiseOf::rms), 1);
-    FitOptions o;
-    o.posterior = PosteriorKind::trajectory;
-    return fit(train, o, ignore_progress).model;
+    return fit(train, {}).model;
   }
   const AttractorOptions options = [] {
     AttractorOptions o;
@@ -189,14 +187,14 @@ TEST_F(LearntTest, LargestExponentOfTheLearntEquations) {
   ASSERT_TRUE(found);
   EXPECT_NEAR(*found, *system.lyapunov, 0.1 * *system.lyapunov);
   Model still = learn();
-  for (CoefficientSet& set : still.polynomial->sets) set.theta *= -1;
+  for (CoefficientSet& set : still.polynomial()->sets) set.theta *= -1;
   EXPECT_FALSE(largest_exponent(still)) << "time runs backwards: the orbit leaves";
 }
 
 // The best set alone, its coefficients changed.
 AttractorComparison changed(Model model, const Trajectory& data,
                             const std::function<void(const FieldTerm&, double&)>& change) {
-  auto& sets = model.polynomial->sets;
+  auto& sets = model.polynomial()->sets;
   sets.resize(1);
   sets[0].weight = 1;
   for (std::size_t c = 0; c < sets[0].support.size(); ++c)

@@ -154,12 +154,9 @@ class ModelTest : public ::testing::Test {
   const System system = find_system("SprottB");
   const Dataset train = run(system, Vector::Ones(3), 20, 0.02);
   const Dataset test = run(system, Eigen::Vector3d(0.5, -0.2, 1), 60, 0.05);
-  const Model model = [&] {
-    FitOptions o;
-    o.dropout = 0.02;
-    o.derivative.method = DerivativeMethod::central4;
-    return fit(train, o, ignore_progress).model;
-  }();
+  const FitOptions network{
+      .method = DropoutMethod{.dropout = 0.02, .rows = {.derivative = DerivativeMethod::central4}}};
+  const Model model = [&] { return fit(train, network).model; }();
   const EvaluateOptions options = [] {
     EvaluateOptions o;
     o.starts = 60;
@@ -392,11 +389,8 @@ TEST_F(ModelTest, ConstantsAreLeftOut) {
     return data;
   };
   EXPECT_EQ(spread(widened(test)).sd[3], 0);
-  FitOptions f;
-  f.dropout = 0.02;
-  f.derivative.method = DerivativeMethod::central4;
-  const Evaluation e = evaluate(fit(widened(train), f, ignore_progress).model, widened(test),
-                                options, ignore_progress);
+  const Evaluation e =
+      evaluate(fit(widened(train), network).model, widened(test), options, ignore_progress);
   EXPECT_TRUE(std::isnan(e.crps[3]) && std::isnan(e.crps_se[3]));
   EXPECT_NEAR(e.model.crps.value, e.crps.head(3).mean(), 1e-12);
   EXPECT_NEAR(e.climatology.width.value, 2 * 1.959963984540054, 1e-9);
@@ -480,11 +474,7 @@ TEST(EvaluateTest, RowsBeyondTheCertifiedTimeAreStartsOfTheirOwn) {
   Dataset early = late;
   early.trajectories[0].times.resize(1000);
   early.trajectories[0].states = Matrix(late.trajectories[0].states.topRows(1000));
-  FitOptions options;
-  options.posterior = PosteriorKind::regression;
-  options.derivative.method = DerivativeMethod::weak;
-  options.select_terms = true;
-  const Model model = fit(early, options, ignore_progress).model;
+  const Model model = fit(early, {.method = RegressionMethod{}}).model;
   Trajectory& t = late.trajectories[0];
   t.times.erase(t.times.begin(), t.times.begin() + 3600);
   t.states = Matrix(t.states.bottomRows(t.states.rows() - 3600));

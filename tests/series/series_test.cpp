@@ -63,21 +63,13 @@ Dataset series(std::uint64_t index) {
 }
 
 FitOptions method(std::uint64_t index) {
-  FitOptions o;
+  const int degree = 1 + static_cast<int>(index / 7 % 3);
   switch (index / kKinds.size() % 8) {
-    case 5: o.posterior = PosteriorKind::regression; break;
-    case 6: o.posterior = PosteriorKind::bootstrap; break;
-    case 7: o.posterior = PosteriorKind::dropout; break;
-    default: o.posterior = PosteriorKind::trajectory;
+    case 5: return {.method = RegressionMethod{.degree = degree}};
+    case 6: return {.method = BootstrapMethod{.degree = degree, .replicates = 20}};
+    case 7: return {.method = DropoutMethod{.degree = degree, .starts = 2}};
+    default: return {.method = TrajectoryMethod{.degree = degree}};
   }
-  if (o.posterior == PosteriorKind::regression || o.posterior == PosteriorKind::bootstrap) {
-    o.derivative.method = DerivativeMethod::weak;
-    o.select_terms = true;
-    o.replicates = 20;
-  }
-  o.starts = 2;
-  o.degree = 1 + static_cast<int>(index / 7 % 3);
-  return o;
 }
 
 bool finite(const Forecast& f) {

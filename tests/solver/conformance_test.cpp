@@ -186,7 +186,7 @@ TEST(ConformanceTest, OptionsOutOfRangeAreRefused) {
   refused([](auto& o) { o.max_step = 0; });
   refused([](auto& o) { o.bound = NAN; });
   refused([](auto& o) { o.max_steps = 0; });
-  refused([](auto& o) { o.method = Method::rk4; });
+  refused([](auto& o) { o.method = SolverMethod::rk4; });
 }
 
 TEST(ConformanceTest, StepHookHoldsTheFieldDuringRetries) {

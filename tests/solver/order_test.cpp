@@ -78,7 +78,8 @@ TEST(OrderTest, ErrorEstimateHasOrderFour) {
 }
 
 TEST(OrderTest, FixedStepMethodsHaveTheirOrder) {
-  for (const auto& [method, expected] : {std::pair{Method::rk4, 4.0}, {Method::euler, 1.0}}) {
+  for (const auto& [method, expected] :
+       {std::pair{SolverMethod::rk4, 4.0}, {SolverMethod::euler, 1.0}}) {
     const double order = slope({0.1, 0.05, 0.025, 0.0125}, [method = method](double h) {
       SolverOptions o;
       o.method = method;
@@ -92,7 +93,7 @@ TEST(OrderTest, FixedStepMethodsHaveTheirOrder) {
 
 TEST(OrderTest, OutputsOfFixedStepMethodsNeedNotBeMultiplesOfTheStep) {
   SolverOptions o;
-  o.method = Method::rk4;
+  o.method = SolverMethod::rk4;
   o.fixed_step = 0.01;
   const std::vector<double> times = {0.005, 0.333, 1.0, 1.0001};
   const Solution s = solve(kField, 0, Vector::Ones(1), times, o);

@@ -49,7 +49,7 @@ TEST(LyapunovStatisticsTest, StandardErrorIsTheScatterOverStarts) {
     const System system = find_system(name);
     SolverOptions solver;
     if (system.map) {
-      solver.method = Method::iterate;
+      solver.method = SolverMethod::iterate;
       solver.fixed_step = 1;
     }
     Vector u = system.start;
@@ -96,9 +96,7 @@ TEST(LyapunovStatisticsTest, OfALearntLorenz) {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     Dataset data = clean;
     add_noise(data, noise, seed);
-    FitOptions o;
-    o.posterior = PosteriorKind::trajectory;
-    const Model model = fit(data, o, ignore_progress).model;
+    const Model model = fit(data, {}).model;
     const double unit = model.scaling.time;
     LyapunovOptions follow;
     follow.until = 5000 / unit;

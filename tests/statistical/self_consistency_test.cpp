@@ -21,22 +21,19 @@ constexpr int kTrials = 100'000, kBins = 20;
 constexpr std::uint64_t kTruthSeed = 1'000'000'000;  // far from the seeds of the ensembles
 const Vector kStart = Vector::Ones(3), kNoise = Vector::Constant(3, 0.1);
 
-Model fitted(PosteriorKind posterior) {
+Model fitted(const Method& method) {
   const System system = find_system("SprottB");
   std::vector<double> times = regular_times(0, 5, 0.05);
   times.insert(times.begin(), 0.0);
   Dataset data{system.variables,
                {{"", times, solve_certified(system.field, 0, kStart, times).solution.states}}};
   add_noise(data, noise_level(data, 0.1, NoiseOf::sd), 1);
-  FitOptions o;
-  o.posterior = posterior;
-  o.dropout = 0.25;
-  Model model = fit(data, o, ignore_progress).model;
-  if (posterior == PosteriorKind::trajectory) {
+  Model model = fit(data, {.method = method}).model;
+  if (std::holds_alternative<TrajectoryMethod>(method)) {
     // Two sets of terms in equal parts, so that draws differ in kind.
-    EXPECT_GE(model.polynomial->sets.size(), 2u);
-    model.polynomial->sets.resize(2);
-    for (auto& m : model.polynomial->sets) m.weight = 0.5;
+    EXPECT_GE(model.polynomial()->sets.size(), 2u);
+    model.polynomial()->sets.resize(2);
+    for (auto& m : model.polynomial()->sets) m.weight = 0.5;
   }
   return model;
 }
@@ -96,7 +93,7 @@ void expect_uniform(const Evaluation& e) {
 
 // Fields, starts and the noise of observations are all drawn.
 TEST(SelfConsistencyTest, RanksOfTheTrajectoryPosterior) {
-  const Model model = fitted(PosteriorKind::trajectory);
+  const Model model = fitted(TrajectoryMethod{});
   Matrix ends = draws_of(model, {.init = kStart, .init_sd = kNoise}, 1);
   Stream stream(3, Purpose::evaluation, 0);
   for (double& x : ends.reshaped()) x += kNoise[0] * stream.normal();
@@ -108,7 +105,7 @@ TEST(SelfConsistencyTest, RanksOfTheTrajectoryPosterior) {
 
 // Masks repeat, and the truth equals some of the draws: ties are broken by chance.
 TEST(SelfConsistencyTest, RanksOfTheDropoutPosterior) {
-  const Model model = fitted(PosteriorKind::dropout);
+  const Model model = fitted(DropoutMethod{});
   expect_uniform(evaluate_trials(model, draws_of(model, {.init = kStart}, 1), {}));
 }
 
@@ -116,7 +113,7 @@ TEST(SelfConsistencyTest, RanksOfTheDropoutPosterior) {
 // - 1) the quantiles of M draws are their second and last but one (type 7), and hold one more draw
 // with probability 1 - 4/(M + 1): 0.95 for M = 79.
 TEST(SelfConsistencyTest, QuantileBandOfAForecast) {
-  const Model model = fitted(PosteriorKind::trajectory);
+  const Model model = fitted(TrajectoryMethod{});
   const auto posterior = make_posterior(model);
   const double until = model.last_time + 1;
   const Matrix truth = draws_of(model, {}, until);

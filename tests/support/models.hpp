@@ -11,7 +11,7 @@ inline Model make_model(Network network) {
   const int n = network.inputs();
   for (int i = 0; i < n; ++i) m.variables.push_back(std::string(1, static_cast<char>('x' + i)));
   m.scaling = no_scaling(n);
-  m.network = std::move(network);
+  m.law = std::move(network);
   m.last_time = 2;
   m.last_state = Vector::LinSpaced(n, 0.5, 1);
   m.step = 0.1;
@@ -47,10 +47,9 @@ inline Model exploding_model(double dropout, int units = 1, double a = 1) {
 
 /// du/dt = a u in one variable, known exactly, with kicks of that sd, one in every interval.
 inline Model forced_model(double a, double sd, double interval) {
-  Model m = make_model(decaying_model(1, 0).network);
-  m.network = {};
-  m.trajectory = {2, 0.5, 3, true, {Vector::Constant(1, sd), interval}};
-  m.polynomial = {1, {{{{0, 1}}, Vector::Constant(1, a), Matrix::Zero(1, 1)}}};
+  Model m = make_model(decaying_model(1, 0).network());
+  m.trajectory = {2, 0.5, 0, 3, true, {Vector::Constant(1, sd), interval}};
+  m.law = PolynomialPart{1, {{{{0, 1}}, Vector::Constant(1, a), Matrix::Zero(1, 1)}}};
   return m;
 }
 

@@ -32,10 +32,9 @@ class TuneTest : public ::testing::Test {
   ~TuneTest() override { std::filesystem::remove_all(folder); }
 
   static Candidate dropout(double rate) {
-    FitOptions o;
-    o.dropout = rate;
-    o.derivative.method = DerivativeMethod::weak;
-    return {"--dropout " + std::to_string(rate), o};
+    return {
+        "--dropout " + std::to_string(rate),
+        {.method = DropoutMethod{.dropout = rate, .rows = {.derivative = DerivativeMethod::weak}}}};
   }
 
   Dataset data;
@@ -127,8 +126,7 @@ TEST_F(TuneTest, ClimatologyIsJudgedFromAllStarts) {
 
 TEST_F(TuneTest, OptionsOutOfRangeAreToldBeforeAnyWork) {
   Candidate wide = dropout(0.1);
-  wide.options.posterior = PosteriorKind::trajectory;
-  wide.options.degree = 21;
+  wide.options.method = TrajectoryMethod{.degree = 21};
   for (const Candidate& bad : {dropout(1.5), wide}) {
     EXPECT_THROW(tune(data, {dropout(0.02), bad}, folder, quick, ignore_progress), Error);
     EXPECT_FALSE(std::filesystem::exists(folder / "units"));

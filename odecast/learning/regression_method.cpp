@@ -5,7 +5,8 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
-#include "odecast/learning/detail/fit_parts.hpp"
+#include "odecast/learning/detail/methods.hpp"
+#include "odecast/learning/detail/rows.hpp"
 #include "odecast/regression/bootstrap.hpp"
 #include "odecast/regression/selection.hpp"
 #include "odecast/regression/weak_regression.hpp"
@@ -88,9 +89,10 @@ constexpr double kReplicatesWork = 2e10;       ///< operations, some seconds' on
 
 /// As many as the bound on work leaves, where no time is given: one takes about 12 u³ for u
 /// unknowns of a column.
-int most_replicates(const FitOptions& o, int outputs, std::size_t unknowns) {
+int most_replicates(const BootstrapMethod& m, const FitOptions& o, int outputs,
+                    std::size_t unknowns) {
   const double u = static_cast<double>(unknowns);
-  if (o.budget) return o.replicates;
+  if (o.budget) return m.replicates;
   return static_cast<int>(std::clamp(kReplicatesWork / (12 * u * u * u * outputs),
                                      static_cast<double>(kFewestReplicates), 1e5));
 }
@@ -98,8 +100,8 @@ int most_replicates(const FitOptions& o, int outputs, std::size_t unknowns) {
 /// Every replicate a set of the same weight. `price` is the penalty of each unknown, `outputs` how
 /// many columns of unknowns there are, each for one equation, or 1 where one column holds those of
 /// all.
-std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const FitOptions& o,
-                                       int outputs, int monomials,
+std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const BootstrapMethod& m,
+                                       const FitOptions& o, int outputs, int monomials,
                                        const std::vector<double>& penalty, double least,
                                        const std::string& source, const Budget& budget,
                                        const Observer& observer) {
@@ -110,9 +112,9 @@ std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const Fi
          fmt::format("{:.1f} blocks of neighbours that depend on each other",
                      bootstrap.chunks() / static_cast<double>(BlockBootstrap::kChunksPerBlock)),
          fmt::format("at least {} blocks to draw from", kFewestBlocks),
-         "Give more rows, or take --posterior regression, which draws none."});
+         "Give more rows, or take `posterior=regression`, which draws none."});
   std::vector<CoefficientSet> sets(static_cast<std::size_t>(
-      std::min(o.replicates, most_replicates(o, outputs, penalty.size()))));
+      std::min(m.replicates, most_replicates(m, o, outputs, penalty.size()))));
   std::vector<char> drawn_in_time(sets.size(), 1);
   parallel_for(
       o.threads, sets.size(),
@@ -126,7 +128,7 @@ std::vector<CoefficientSet> replicates(const BlockBootstrap& bootstrap, const Fi
         std::vector<double> theta;
         for (int output = 0; output < outputs; ++output) {
           Estimate e = bootstrap.replicate(drawn, output, least);
-          if (o.select_terms) eliminate(e, penalty, static_cast<int>(e.terms.size()));
+          if (m.select_terms) eliminate(e, penalty, static_cast<int>(e.terms.size()));
           for (const int q : e.terms)
             set.support.push_back({output + q / monomials, q % monomials});
           theta.insert(theta.end(), e.x.begin(), e.x.end());
@@ -155,9 +157,9 @@ std::vector<double> penalties(const MonomialBasis& basis, int n, int equations,
 }
 
 std::vector<CoefficientSet> weak_replicates(WeakBlocks& blocks, const MonomialBasis& basis,
-                                            const WeakPosterior& found, const FitOptions& o,
-                                            const FitData& data, const Budget& budget,
-                                            const Observer& observer) {
+                                            const WeakPosterior& found, const BootstrapMethod& m,
+                                            const FitOptions& o, const FitData& data,
+                                            const Budget& budget, const Observer& observer) {
   const int n = blocks.dimension(), F = basis.size();
   BlockBootstrap bootstrap(weak_problem(blocks, basis, found.coefficients, found.paths).triangle,
                            n * F);
@@ -168,12 +170,13 @@ std::vector<CoefficientSet> weak_replicates(WeakBlocks& blocks, const MonomialBa
          WeakLinearisation(blocks.block(b), basis, found.coefficients, found.paths[b]).whitened())
       for (Eigen::Index at = 0; at < part.rows(); at += size)
         bootstrap.add(part.middleRows(at, std::min(size, part.rows() - at)));
-  return replicates(bootstrap, o, 1, F,
+  return replicates(bootstrap, m, o, 1, F,
                     penalties(basis, n, n, static_cast<double>(data.summary.rows)), 1,
                     data.source.name, budget, observer);
 }
 
 std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor& factor, int n,
+                                           const RowPlan& plan, const BootstrapMethod& m,
                                            const FitOptions& o, FitSummary& summary,
                                            const Budget& budget, const Observer& observer) {
   const MonomialBasis& basis = factor.basis();
@@ -183,7 +186,7 @@ std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor&
   const auto all = static_cast<double>(factor.rows());
   const Eigen::Index size = chunk_rows(std::min(std::max(16.0, std::sqrt(all)), all / 10));
   double first_variance = -1;
-  for_rows(data, n, o, summary, observer, [&](const DerivativeRows& rows) {
+  for_rows(data, n, plan, summary, observer, [&](const DerivativeRows& rows) {
     if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
     const Vector weights = row_weights(rows, first_variance);
     for (Eigen::Index at = 0; at < rows.rows(); at += size) {
@@ -197,7 +200,7 @@ std::vector<CoefficientSet> row_replicates(const FitData& data, const RowFactor&
       bootstrap.add(chunk);
     }
   });
-  return replicates(bootstrap, o, n, F,
+  return replicates(bootstrap, m, o, n, F,
                     penalties(basis, n, 1, static_cast<double>(data.summary.rows)), 0,
                     data.source.name, budget, observer);
 }
@@ -261,102 +264,87 @@ std::vector<DegreeTrial> try_degrees(const WeakData& weak, int n, bool select,
   return trials;
 }
 
-}  // namespace
-
-namespace {
-
 struct OutOfTime {};
 
-Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
-                       const Budget& budget, const Observer& observer) {
+/// `replicates` where the posterior is that of a bootstrap, of which `m` has all but their number.
+Fit regression_in_time(const ObservationSource& source, const RegressionMethod& m,
+                       std::optional<int> asked, const FitOptions& o, const Budget& budget,
+                       const Observer& observer) {
   // Replicates that are there are worth something; half a posterior is not.
   const Observer watch = [&](std::string_view what, double part) {
     if (budget.over()) throw OutOfTime{};
     observer(what, part);
   };
-  FitOptions o = given;
   Fit result;
   Model& model = result.model;
   FitSummary& summary = result.summary;
-  const int arguments = argument_count(source, o), n = source.dimension();
-  const bool automatic = o.degree == kAutomaticDegree;
-  require_option(automatic || (o.degree >= 1 && o.degree <= 20), "--degree",
-                 fmt::format("{}", o.degree), "a whole number from 1 to 20, or auto",
-                 "2 fits most textbook systems.");
-  require_option(n * monomial_count(arguments, automatic ? 1 : o.degree) <= kMostJointUnknowns,
-                 "--degree", fmt::format("{} with {} variables", o.degree, arguments),
-                 "at most 600 candidate terms, variables × monomials", "Choose a lower degree.");
-  check(o.derivative, n);
+  const int arguments = argument_count(source, o.time_name), n = source.dimension();
+  const bool automatic = m.degree == kAutomaticDegree, bootstrap = asked.has_value();
+  int degree = m.degree;
+  BootstrapMethod draws{.select_terms = m.select_terms, .replicates = asked.value_or(0)};
   watch("reading", 0);
-  const FitData data = fit_data(source, o);
-  describe(model, source, data, o);
+  const RowPlan given = row_plan(o, m.rows, false, automatic ? 2 : m.degree);
+  const FitData data = fit_data(source, given);
+  describe(model, source, data, given);
   smooth_last_state(model, data, summary);
-  FitOptions choosing = given;
-  if (automatic) choosing.degree = 2;  // of the polynomials that try derivatives
-  o = with_derivative(choosing, data, model, summary, false, watch);
-  const bool bootstrap = o.posterior == PosteriorKind::bootstrap;
-  require_option(!bootstrap || (o.replicates >= 2 && o.replicates <= 100'000), "--replicates",
-                 fmt::format("{}", o.replicates), "a whole number from 2 to 100000",
-                 "100 give a standard deviation to 7 %.");
+  const RowPlan plan = with_derivative(given, data, model, summary, false, watch);
   Regression r;
   std::vector<CoefficientSet> sets;
   long rows = 0;
   bool misfit = false;
-  if (is_weak(o)) {
-    const WeakData weak = weak_data(data, o);
+  if (is_weak(plan)) {
+    const WeakData weak = weak_data(data, plan);
     const auto begin = std::chrono::steady_clock::now();
     if (automatic) {
-      summary.degrees = try_degrees(weak, n, o.select_terms, source.name, watch);
-      o.degree = best_degree(summary.degrees);
+      summary.degrees = try_degrees(weak, n, m.select_terms, source.name, watch);
+      degree = best_degree(summary.degrees);
     }
-    const MonomialBasis basis(arguments, o.degree);
+    const MonomialBasis basis(arguments, degree);
     WeakBlocks integrals(weak.parts, basis, weak.noise, n);
     const WeakPosterior found = weak_posterior(
-        integrals, basis, {o.degree, o.select_terms, unknowns(o.trajectory.terms, basis)},
-        source.name, watch);
+        integrals, basis, {degree, m.select_terms, unknowns(m.terms, basis)}, source.name, watch);
     r = regression_of(found);
     rows = static_cast<long>(integrals.rows());
     misfit = unexplained(r, static_cast<double>(n * rows), weak.noise,
                          data.summary.sd.head(n).cwiseQuotient(data.scaling.scale.head(n)));
-    if (bootstrap) sets = weak_replicates(integrals, basis, found, o, data, budget, observer);
+    if (bootstrap)
+      sets = weak_replicates(integrals, basis, found, draws, o, data, budget, observer);
     summary.seconds += seconds_since(begin);
   } else {
-    const int degree = automatic
-                           ? highest_degree(arguments, n, static_cast<double>(data.summary.pairs))
-                           : o.degree;
-    RowFactor factor = row_factor(data, n, degree, o, summary, watch);
+    const int highest =
+        automatic ? highest_degree(arguments, n, static_cast<double>(data.summary.pairs)) : degree;
+    RowFactor factor = row_factor(data, n, highest, plan, summary, watch);
     rows = factor.rows();
-    require_option(static_cast<double>(rows) >= monomial_count(arguments, degree), "--degree",
-                   fmt::format("{} rows for degree {}", rows, degree), "a row for each monomial",
+    require_option(static_cast<double>(rows) >= monomial_count(arguments, highest), "`degree`",
+                   fmt::format("{} rows for degree {}", rows, highest), "a row for each monomial",
                    "Give more data or choose a lower degree.");
     const auto begin = std::chrono::steady_clock::now();
-    for (int d = 1; automatic && d <= degree; ++d)
-      summary.degrees.push_back(trial(d, regress(factor, n, d, o.select_terms)));
-    o.degree = automatic ? best_degree(summary.degrees) : degree;
-    r = regress(factor, n, o.degree, o.select_terms);
+    for (int d = 1; automatic && d <= highest; ++d)
+      summary.degrees.push_back(trial(d, regress(factor, n, d, m.select_terms)));
+    degree = automatic ? best_degree(summary.degrees) : highest;
+    r = regress(factor, n, degree, m.select_terms);
     // Unknowns are numbered by the factor's basis, whose first monomials are those of a lower
     // degree.
-    const int F = factor.basis().size(),
-              own = static_cast<int>(monomial_count(arguments, o.degree));
+    const int F = factor.basis().size(), own = static_cast<int>(monomial_count(arguments, degree));
     for (int& q : r.posterior.terms) q = q / F * own + q % F;
     summary.seconds += seconds_since(begin);
     if (bootstrap) {
-      if (o.degree < degree) factor = row_factor(data, n, o.degree, o, summary, watch);
-      sets = row_replicates(data, factor, n, o, summary, budget, observer);
+      if (degree < highest) factor = row_factor(data, n, degree, plan, summary, watch);
+      sets = row_replicates(data, factor, n, plan, draws, o, summary, budget, observer);
     }
   }
   const auto begin = std::chrono::steady_clock::now();
   if (!bootstrap)
-    sets = {coefficient_set(r.posterior, static_cast<int>(monomial_count(arguments, o.degree)))};
+    sets = {coefficient_set(r.posterior, static_cast<int>(monomial_count(arguments, degree)))};
   summary.terms = static_cast<int>(r.posterior.terms.size());
-  const bool stopped = bootstrap && sets.size() < static_cast<std::size_t>(o.replicates);
+  const bool stopped = bootstrap && sets.size() < static_cast<std::size_t>(draws.replicates);
   const std::size_t drawn = sets.size();
   summary.usable = false;
   for (const CoefficientSet& set : sets) summary.usable = summary.usable || !set.support.empty();
   for (const CoefficientSet& set : sets)
     summary.usable = summary.usable && set.theta.allFinite() && is_covariance(set.covariance);
   summary.usable = summary.usable && std::isfinite(r.log_evidence);
-  model.polynomial = {o.degree, std::move(sets)};
+  model.law = PolynomialPart{degree, std::move(sets)};
   summary.log_evidence = r.log_evidence;
   summary.trusted = summary.usable && r.settled && !misfit && !stopped;
   summary.status = !summary.usable ? "diverged"
@@ -367,28 +355,27 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
   summary.reason =
       !summary.usable ? "no term is left, or a coefficient is not finite"
       : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", drawn, rows,
-                                is_weak(o) ? "integrals" : "rows", o.degree)
+                                is_weak(plan) ? "integrals" : "rows", degree)
                       : fmt::format("normal posterior of {} coefficients of degree {} from {} {}",
-                                    summary.terms, o.degree, rows, is_weak(o) ? "integrals" : "rows");
-  if (summary.usable && is_weak(o))
+                                    summary.terms, degree, rows, is_weak(plan) ? "integrals" : "rows");
+  if (summary.usable && is_weak(plan))
     summary.reason += fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit);
   if (summary.usable && stopped)
     summary.reason += fmt::format("; stopped at its {} before all {} were drawn{}",
-                                  o.budget ? "budget" : "bound on work", o.replicates,
-                                  o.budget ? "" : ": --budget SECONDS lets it go on");
+                                  o.budget ? "budget" : "bound on work", draws.replicates,
+                                  o.budget ? "" : ": `budget` SECONDS lets it go on");
   if (summary.usable && misfit)
     summary.reason += fmt::format(
         ", where white noise alone gives 1: the equations do not explain all of the motion, or the "
         "noise {}, and bands are too narrow. Try a higher "
-        "degree, or give what else moves it (--variables, --inputs); --posterior trajectory widens "
-        "its bands by what is not explained, and takes --robust",
-        o.derivative.noise.size() > 0 ? "is larger than the one given"
-                                      : "has outliers or a memory");
+        "degree, or give what else moves it (`variables`, `inputs`); `posterior=trajectory` widens "
+        "its bands by what is not explained, and takes `robust`",
+        o.noise.size() > 0 ? "is larger than the one given" : "has outliers or a memory");
   if (summary.usable && !r.settled)
     summary.reason += fmt::format("; terms or coefficients still change after {} rounds", r.rounds);
   auto& record = model.training;
   record.trainer = bootstrap ? "bootstrap" : "regression";
-  record.rows = is_weak(o) ? data.summary.rows : rows;
+  record.rows = is_weak(plan) ? data.summary.rows : rows;
   record.iterations = r.rounds;
   record.status = summary.status;
   record.reason = summary.reason;
@@ -396,24 +383,39 @@ Fit regression_in_time(const ObservationSource& source, const FitOptions& given,
   return result;
 }
 
+Fit stopped_at(double budget) {
+  Fit result;
+  result.summary.status = "stopped";
+  result.summary.reason = fmt::format(
+      "stopped at its budget of {:g} s, before there was a posterior. Give more with `budget`",
+      budget);
+  result.summary.seconds = budget;
+  result.model.training.status = result.summary.status;
+  result.model.training.reason = result.summary.reason;
+  return result;
+}
+
+Fit regression(const ObservationSource& source, const RegressionMethod& m, std::optional<int> asked,
+               const FitOptions& o, const Observer& observer) {
+  const Budget budget = o.budget ? Budget::of_seconds(*o.budget) : Budget();
+  try {
+    return regression_in_time(source, m, asked, o, budget, observer);
+  } catch (const OutOfTime&) {
+    return stopped_at(*o.budget);
+  }
+}
+
 }  // namespace
 
-Fit fit_regression(const ObservationSource& source, const FitOptions& options,
-                   const Observer& observer) {
-  const Budget budget = options.budget ? Budget::of_seconds(*options.budget) : Budget();
-  try {
-    return regression_in_time(source, options, budget, observer);
-  } catch (const OutOfTime&) {
-    Fit result;
-    result.summary.status = "stopped";
-    result.summary.reason = fmt::format(
-        "stopped at its budget of {:g} s, before there was a posterior. Give more with --budget",
-        *options.budget);
-    result.summary.seconds = *options.budget;
-    result.model.training.status = result.summary.status;
-    result.model.training.reason = result.summary.reason;
-    return result;
-  }
+Fit learn(const ObservationSource& source, const RegressionMethod& method,
+          const FitOptions& options, const Observer& observer) {
+  return regression(source, method, std::nullopt, options, observer);
+}
+
+Fit learn(const ObservationSource& source, const BootstrapMethod& method, const FitOptions& options,
+          const Observer& observer) {
+  return regression(source, {method.degree, method.rows, method.select_terms}, method.replicates,
+                    options, observer);
 }
 
 }  // namespace odecast

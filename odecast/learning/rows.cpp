@@ -1,10 +1,11 @@
+#include "odecast/learning/detail/rows.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "odecast/learning/choose_derivative.hpp"
-#include "odecast/learning/detail/fit_parts.hpp"
 #include "odecast/observations/smoother.hpp"
 
 namespace odecast {
@@ -15,52 +16,62 @@ constexpr long kRowsForNoise = 4096;
 
 }  // namespace
 
-int argument_count(const ObservationSource& source, const FitOptions& o) {
-  return source.dimension() + static_cast<int>(source.inputs.size()) +
-         (o.time_name.empty() ? 0 : 1);
+RowPlan row_plan(const FitOptions& o, const RowOptions& rows, bool shift, int degree) {
+  return {.kind = o.kind,
+          .hold_inputs = o.hold_inputs,
+          .time_name = o.time_name,
+          .derivative = {rows.derivative, rows.forward, o.noise, rows.gap},
+          .scale = rows.scale,
+          .shift = shift,
+          .degree = degree,
+          .seed = o.seed,
+          .threads = o.threads};
 }
 
-FitData fit_data(const ObservationSource& source, const FitOptions& o) {
-  const bool driven = argument_count(source, o) > source.dimension();
+int argument_count(const ObservationSource& source, const std::string& time_name) {
+  return source.dimension() + static_cast<int>(source.inputs.size()) + (time_name.empty() ? 0 : 1);
+}
+
+FitData fit_data(const ObservationSource& source, const RowPlan& plan) {
+  const bool driven = argument_count(source, plan.time_name) > source.dimension();
   FitData a;
-  a.source = driven ? with_inputs(source, !o.time_name.empty(), o.time_name) : source;
+  a.source = driven ? with_inputs(source, !plan.time_name.empty(), plan.time_name) : source;
   a.summary = summarise(a.source);
-  a.scaling = o.scale == ScaleKind::none ? no_scaling(a.size())
-              : o.select_terms || o.posterior != PosteriorKind::dropout
-                  ? unshifted_scaling(a.summary)
-                  : standard_scaling(a.summary);
-  if (o.kind == ModelKind::map && o.scale != ScaleKind::none) a.scaling.time = a.summary.step;
-  a.derivative = o.derivative;
-  if (driven && o.derivative.noise.size() > 0) {  // what drives is known to round-off
+  a.scaling = plan.scale == ScaleKind::none ? no_scaling(a.size())
+              : plan.shift                  ? standard_scaling(a.summary)
+                                            : unshifted_scaling(a.summary);
+  if (plan.kind == ModelKind::map && plan.scale != ScaleKind::none) a.scaling.time = a.summary.step;
+  a.derivative = plan.derivative;
+  if (driven && plan.derivative.noise.size() > 0) {  // what drives is known to round-off
     Vector noise = 0x1p-52 * a.summary.rms.cwiseMax(1e-280);
-    if (o.derivative.noise.size() == 1)
-      noise.head(source.dimension()).setConstant(o.derivative.noise[0]);
+    if (plan.derivative.noise.size() == 1)
+      noise.head(source.dimension()).setConstant(plan.derivative.noise[0]);
     else
-      noise.head(source.dimension()) = o.derivative.noise;
+      noise.head(source.dimension()) = plan.derivative.noise;
     a.derivative.noise = noise;
   }
-  if (o.derivative.noise.size() == 0 && o.kind == ModelKind::flow) {
+  if (plan.derivative.noise.size() == 0 && plan.kind == ModelKind::flow) {
     const Dataset first = first_rows(a.source, kRowsForNoise);
-    a.noise = estimate_noise(segments(first, o.derivative.gap), a.size());
+    a.noise = estimate_noise(segments(first, plan.derivative.gap), a.size());
   }
   return a;
 }
 
 void describe(Model& model, const ObservationSource& source, const FitData& data,
-              const FitOptions& o) {
+              const RowPlan& plan) {
   const ObservationSummary& summary = data.summary;
   const Eigen::Index n = source.dimension(), inputs = data.size() - n;
-  require_option(o.kind == ModelKind::flow || summary.pairs > 0, "--kind",
+  require_option(plan.kind == ModelKind::flow || summary.pairs > 0, "`kind`",
                  "map with trajectories of one row", "rows that follow each other",
                  "A map is learnt from pairs of rows.");
-  model.kind = o.kind;
+  model.kind = plan.kind;
   model.variables = source.variables;
   model.scaling = {data.scaling.offset.head(n), data.scaling.scale.head(n), data.scaling.time};
   model.inputs.names.assign(data.source.variables.begin() + n, data.source.variables.end());
   model.inputs.offset = data.scaling.offset.tail(inputs);
   model.inputs.scale = data.scaling.scale.tail(inputs);
-  model.inputs.held = o.hold_inputs;
-  model.inputs.time = !o.time_name.empty();
+  model.inputs.held = plan.hold_inputs;
+  model.inputs.time = !plan.time_name.empty();
   model.last_trajectory = (*source.ids)[summary.last_trajectory];
   model.last_time = summary.last_time;
   model.last_state = summary.last_state.head(n);
@@ -74,18 +85,19 @@ void describe(Model& model, const ObservationSource& source, const FitData& data
       std::max(model.scaling.to_model(summary.smallest.head(n)).cwiseAbs().maxCoeff(),
                model.scaling.to_model(summary.largest.head(n)).cwiseAbs().maxCoeff());
   if (model.data_scale == 0) model.data_scale = 1;
-  if (o.derivative.noise.size() > 0) {
+  if (plan.derivative.noise.size() > 0) {
     model.noise = data.derivative.noise.size() == 1 ? Vector::Constant(n, data.derivative.noise[0])
                                                     : Vector(data.derivative.noise.head(n));
   } else {
     model.noise = data.noise.head(std::min(n, data.noise.size()));
   }
   auto& record = model.training;
-  record.derivative = o.kind == ModelKind::map ? "none" : derivative_name(o.derivative.method);
-  record.noise_factor = o.derivative.forward.noise_factor;
-  record.noise_order = o.derivative.forward.noise_order;
+  record.derivative =
+      plan.kind == ModelKind::map ? "none" : derivative_name(plan.derivative.method);
+  record.noise_factor = plan.derivative.forward.noise_factor;
+  record.noise_order = plan.derivative.forward.noise_order;
   record.trajectories = summary.trajectories;
-  record.seed = o.seed;
+  record.seed = plan.seed;
 }
 
 void differences_overflow(const std::string& name) {
@@ -93,28 +105,28 @@ void differences_overflow(const std::string& name) {
               "Rescale the columns or the times, or remove the outliers."});
 }
 
-FitOptions with_derivative(const FitOptions& options, const FitData& data, Model& model,
-                           FitSummary& summary, bool pointwise_only, const Observer& observer) {
-  FitOptions o = options;
-  o.derivative = data.derivative;
+RowPlan with_derivative(const RowPlan& given, const FitData& data, Model& model,
+                        FitSummary& summary, bool pointwise_only, const Observer& observer) {
+  RowPlan plan = given;
+  plan.derivative = data.derivative;
   summary.derivative = model.training.derivative;
-  if (o.kind == ModelKind::map || o.derivative.method != DerivativeMethod::automatic) return o;
+  if (plan.kind == ModelKind::map || plan.derivative.method != DerivativeMethod::automatic)
+    return plan;
   const auto begin = std::chrono::steady_clock::now();
-  // Cubic polynomials stand in for general networks.
-  const DerivativeChoice choice = choose_derivative(
-      data.in_model_units(), model.dimension(), to_model_units(o.derivative, data.scaling),
-      o.layers.empty() ? o.degree : 3, pointwise_only, observer);
-  o.derivative.method = choice.method;
+  const DerivativeChoice choice = choose_derivative(data.in_model_units(), model.dimension(),
+                                                    to_model_units(plan.derivative, data.scaling),
+                                                    plan.degree, pointwise_only, observer);
+  plan.derivative.method = choice.method;
   model.training.derivative = derivative_name(choice.method);
   summary.derivative =
       fmt::format("{}, {:.3g} time units ahead", choice.reason, choice.ahead * model.scaling.time);
   summary.seconds += seconds_since(begin);
-  return o;
+  return plan;
 }
 
-void for_rows(const FitData& data, int n, const FitOptions& o, FitSummary& summary,
+void for_rows(const FitData& data, int n, const RowPlan& plan, FitSummary& summary,
               const Observer& observer, const std::function<void(const DerivativeRows&)>& visit) {
-  const DerivativeMethod method = o.derivative.method;
+  const DerivativeMethod method = plan.derivative.method;
   long seen = 0;
   const auto take = [&](const DerivativeRows& all) {
     observer("reading", static_cast<double>(seen) / static_cast<double>(data.summary.pairs));
@@ -128,32 +140,33 @@ void for_rows(const FitData& data, int n, const FitOptions& o, FitSummary& summa
     seen += rows.rows();
     summary.seconds += seconds_since(begin);
   };
-  if (o.kind == ModelKind::map) {
+  if (plan.kind == ModelKind::map) {
     take(successors(data.in_model_units(), data.summary.step / data.scaling.time));
   } else if (method == DerivativeMethod::forward || central_order(method) > 0) {
-    stream_differences(data.source, data.scaling, o.derivative, data.summary, 1 << 14, take);
+    stream_differences(data.source, data.scaling, plan.derivative, data.summary, 1 << 14, take);
   } else {
     const Dataset scaled = data.in_model_units();
     const auto begin = std::chrono::steady_clock::now();
-    const DerivativeRows rows = derivative_rows(scaled, to_model_units(o.derivative, data.scaling));
+    const DerivativeRows rows =
+        derivative_rows(scaled, to_model_units(plan.derivative, data.scaling));
     summary.seconds += seconds_since(begin);
     take(rows);
   }
 }
 
-RowFactor row_factor(const FitData& data, int n, int degree, const FitOptions& o,
+RowFactor row_factor(const FitData& data, int n, int degree, const RowPlan& plan,
                      FitSummary& summary, const Observer& observer) {
   RowFactor factor(data.size(), degree, n);
   double first_variance = -1;
-  for_rows(data, n, o, summary, observer, [&](const DerivativeRows& rows) {
+  for_rows(data, n, plan, summary, observer, [&](const DerivativeRows& rows) {
     if (first_variance < 0) first_variance = rows.sigma.row(0).cwiseAbs2().mean();
-    factor.add(rows.states, rows.derivatives, row_weights(rows, first_variance), o.threads);
+    factor.add(rows.states, rows.derivatives, row_weights(rows, first_variance), plan.threads);
   });
   return factor;
 }
 
-bool is_weak(const FitOptions& o) {
-  return o.kind == ModelKind::flow && o.derivative.method == DerivativeMethod::weak;
+bool is_weak(const RowPlan& plan) {
+  return plan.kind == ModelKind::flow && plan.derivative.method == DerivativeMethod::weak;
 }
 
 void smooth_last_state(Model& model, const FitData& data, FitSummary& summary) {
@@ -169,11 +182,11 @@ void smooth_last_state(Model& model, const FitData& data, FitSummary& summary) {
   summary.seconds += seconds_since(begin);
 }
 
-WeakData weak_data(const FitData& data, const FitOptions& o) {
+WeakData weak_data(const FitData& data, const RowPlan& plan) {
   WeakData weak{data.in_model_units(), {}, {}};
   for (const Trajectory& t : weak.scaled.trajectories)
     if (!t.states.allFinite()) differences_overflow(data.source.name);
-  const DerivativeOptions options = to_model_units(o.derivative, data.scaling);
+  const DerivativeOptions options = to_model_units(plan.derivative, data.scaling);
   weak.parts = segments(weak.scaled, options.gap);
   weak.noise = data.noise.size() > 0 && data.summary.rows <= kRowsForNoise
                    ? data.noise.cwiseQuotient(data.scaling.scale)

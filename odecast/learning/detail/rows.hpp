@@ -1,7 +1,5 @@
 #pragma once
 
-// Parts of fit(), apart for their size.
-
 #include <chrono>
 #include <functional>
 #include <limits>
@@ -16,6 +14,20 @@ namespace odecast {
 inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
+
+/// What the rows of a fit depend on.
+struct RowPlan {
+  ModelKind kind;
+  bool hold_inputs;
+  std::string time_name;
+  DerivativeOptions derivative;
+  ScaleKind scale;
+  bool shift;  ///< standardise with a shift; without one sparse equations stay sparse
+  int degree;  ///< of the polynomials that try derivatives
+  std::uint64_t seed;
+  int threads;
+};
+RowPlan row_plan(const FitOptions& options, const RowOptions& rows, bool shift, int degree);
 
 /// Data as the fit sees them: variables and inputs side by side, and how to bring them into model
 /// units.
@@ -33,32 +45,32 @@ struct FitData {
 };
 
 /// How many arguments the function has; known before any row is read.
-int argument_count(const ObservationSource& source, const FitOptions& o);
-FitData fit_data(const ObservationSource& source, const FitOptions& o);
+int argument_count(const ObservationSource& source, const std::string& time_name);
+FitData fit_data(const ObservationSource& source, const RowPlan& plan);
 
 /// What the data alone tell.
 void describe(Model& model, const ObservationSource& source, const FitData& data,
-              const FitOptions& o);
+              const RowPlan& plan);
 
 /// The last state and its sd from smoothing the late rows of a flow, where there are eight of them:
 /// what a forecast that continues the data starts from unless the posterior itself knows better.
 void smooth_last_state(Model& model, const FitData& data, FitSummary& summary);
 
-/// The options with a derivative of a name, where they leave the choice to us.
-FitOptions with_derivative(const FitOptions& options, const FitData& data, Model& model,
-                           FitSummary& summary, bool pointwise_only, const Observer& observer);
+/// The plan with a derivative of a name, where it leaves the choice to us.
+RowPlan with_derivative(const RowPlan& given, const FitData& data, Model& model,
+                        FitSummary& summary, bool pointwise_only, const Observer& observer);
 
 [[noreturn]] void differences_overflow(const std::string& name);
 
 /// Rows with derivatives, or successors for a map, block by block; any method but weak.
-void for_rows(const FitData& data, int n, const FitOptions& o, FitSummary& summary,
+void for_rows(const FitData& data, int n, const RowPlan& plan, FitSummary& summary,
               const Observer& observer, const std::function<void(const DerivativeRows&)>& visit);
 
 /// The factor of those rows, weighted by their inverse variance.
-RowFactor row_factor(const FitData& data, int n, int degree, const FitOptions& o,
+RowFactor row_factor(const FitData& data, int n, int degree, const RowPlan& plan,
                      FitSummary& summary, const Observer& observer);
 
-bool is_weak(const FitOptions& o);
+bool is_weak(const RowPlan& plan);
 
 /// What the integral form is made of, in model units.
 struct WeakData {
@@ -67,10 +79,6 @@ struct WeakData {
   Vector noise;
 };
 
-WeakData weak_data(const FitData& data, const FitOptions& o);
-
-/// By regression or bootstrap.
-Fit fit_regression(const ObservationSource& source, const FitOptions& options,
-                   const Observer& observer);
+WeakData weak_data(const FitData& data, const RowPlan& plan);
 
 }  // namespace odecast
