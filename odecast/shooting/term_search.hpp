@@ -5,6 +5,7 @@
 
 #include "odecast/observations/smoother.hpp"
 #include "odecast/shooting/quadratic_model.hpp"
+#include "odecast/shooting/shooting.hpp"
 #include "odecast/shooting/trajectory_fit.hpp"
 
 namespace odecast {
