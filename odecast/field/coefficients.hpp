@@ -1,18 +1,9 @@
 #pragma once
 
-#include <compare>
-#include <vector>
-
 #include "odecast/core/matrix.hpp"
+#include "odecast/field/sparse_field.hpp"
 
 namespace odecast {
-
-/// The coefficient of a monomial in an equation.
-struct FieldTerm {
-  int equation, monomial;
-  auto operator<=>(const FieldTerm&) const = default;
-};
-using Support = std::vector<FieldTerm>;
 
 /// A polynomial field in model units: θ are the coefficients of the terms in `support`. A point
 /// where `covariance` is empty, else θ ~ N(theta, covariance). Where it knows of states, the one at

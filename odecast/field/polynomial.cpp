@@ -2,29 +2,54 @@
 
 #include <cassert>
 
+#include "odecast/field/detail/monomial_tree.hpp"
+
 namespace odecast {
 
 MonomialBasis::MonomialBasis(int variables, int degree) : variables_(variables), degree_(degree) {
   assert(variables >= 1 && degree >= 0);
-  powers_.emplace_back(static_cast<std::size_t>(variables), 0);
-  parent_.push_back(0);
-  variable_.push_back(0);
-  // Monomials of degree d+1 are those of degree d times a variable that does not come before their
-  // last one: each arises once, in lexicographic order.
-  std::size_t begin = 0;
-  for (int d = 0; d < degree; ++d) {
-    const std::size_t end = powers_.size();
-    for (std::size_t m = begin; m < end; ++m) {
-      for (int v = m == 0 ? 0 : variable_[m]; v < variables; ++v) {
-        auto p = powers_[m];
-        ++p[static_cast<std::size_t>(v)];
-        powers_.push_back(std::move(p));
-        parent_.push_back(static_cast<int>(m));
-        variable_.push_back(v);
+  const auto size = static_cast<std::size_t>(monomial_count(variables, degree));
+  const auto n = at(variables);
+  parent_.resize(size);
+  variable_.resize(size);
+  grow_monomials(variables, degree, parent_.data(), variable_.data());
+  degree_of_.resize(size);
+  first_child_.resize(size);
+  over_.resize(size * n);
+  powers_.assign(size, std::vector<int>(n));
+  for (std::size_t m = 1; m < size; ++m) {
+    const std::size_t parent = at(parent_[m]), last = at(variable_[m]);
+    if (last == at(variable_[parent])) first_child_[parent] = static_cast<int>(m);
+    degree_of_[m] = degree_of_[parent] + 1;
+    powers_[m] = powers_[parent];
+    ++powers_[m][last];
+    // Without its last variable it is its parent; without another, that of the parent without it
+    // times the last.
+    for (std::size_t v = 0; v < last; ++v)
+      if (powers_[m][v] > 0) {
+        const std::size_t rest = at(over_[parent * n + v]);
+        over_[m * n + v] = first_child_[rest] + static_cast<int>(last) - variable_[rest];
       }
-    }
-    begin = end;
+    over_[m * n + last] = parent_[m];
   }
+}
+
+int MonomialBasis::find(const std::vector<int>& powers) const {
+  assert(powers.size() == at(variables_));
+  int m = 0, left = degree_;
+  for (int v = 0; v < variables_; ++v)
+    for (int i = 0; i < powers[at(v)]; ++i) {
+      if (left-- == 0) return -1;
+      m = first_child_[at(m)] + v - variable(m);
+    }
+  return m;
+}
+
+int MonomialBasis::times(int m, int v) const {
+  assert(degree(m) < degree_);
+  std::vector<int> product = powers(m);
+  ++product[at(v)];
+  return find(product);
 }
 
 void MonomialBasis::evaluate(const double* u, double* phi) const {
@@ -36,15 +61,10 @@ Vector MonomialBasis::expand_power(const Vector& w, double b) const {
   assert(w.size() == variables_);
   Vector q(size());
   for (int m = 0; m < size(); ++m) {
-    double term = 1;
-    int left = degree_;  // multinomial as a product of binomials, exact for the sizes in use
-    for (int v = 0; v < variables_; ++v) {
-      for (int i = 1; i <= powers(m)[static_cast<std::size_t>(v)]; ++i, --left)
-        term = term * left / i;
-    }
+    double term = multinomial(powers(m), degree_);
     for (int v = 0; v < variables_; ++v)
-      for (int i = 0; i < powers(m)[static_cast<std::size_t>(v)]; ++i) term *= w[v];
-    for (int i = 0; i < left; ++i) term *= b;
+      for (int i = 0; i < powers(m)[at(v)]; ++i) term *= w[v];
+    for (int i = degree(m); i < degree_; ++i) term *= b;
     q[m] = term;
   }
   return q;
@@ -54,6 +74,13 @@ double monomial_count(int variables, int degree) {
   double count = 1;
   for (int i = 1; i <= degree; ++i) count = count * (variables + i) / i;
   return count;
+}
+
+double multinomial(const std::vector<int>& powers, int p) {
+  double result = 1;  // a product of binomials, exact for the sizes in use
+  for (const int power : powers)
+    for (int i = 1; i <= power; ++i, --p) result = result * p / i;
+  return result;
 }
 
 std::string monomial_text(const std::vector<int>& powers, const std::vector<std::string>& names) {
@@ -66,6 +93,19 @@ std::string monomial_text(const std::vector<int>& powers, const std::vector<std:
     if (powers[v] > 1) text += '^' + std::to_string(powers[v]);
   }
   return text.empty() ? "1" : text;
+}
+
+Matrix jacobian(const PolynomialField& f, const Vector& u) {
+  // The rule of products: φ_m = φ_parent u_v.
+  const MonomialBasis& basis = *f.basis;
+  Vector phi(basis.size());
+  basis.evaluate(u.data(), phi.data());
+  Matrix slope = Matrix::Zero(basis.size(), basis.variables());
+  for (int m = 1; m < basis.size(); ++m) {
+    slope.row(m) = slope.row(basis.parent(m)) * u[basis.variable(m)];
+    slope(m, basis.variable(m)) += phi[basis.parent(m)];
+  }
+  return f.coefficients * slope;
 }
 
 }  // namespace odecast

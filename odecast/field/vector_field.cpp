@@ -1,5 +1,7 @@
 #include "odecast/field/vector_field.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace odecast {
@@ -19,6 +21,25 @@ VectorField::VectorField(PolynomialField field)
       dudt[i] = sum;
     }
   };
+}
+
+Matrix jacobian(const VectorField& field, const Vector& u) {
+  if (field.polynomial()) return jacobian(*field.polynomial(), u);
+  const auto n = u.size();
+  Matrix J(n, n);
+  Vector at = u, f(n), column(n);
+  for (Eigen::Index j = 0; j < n; ++j) {
+    const double h = 1e-3 * std::max(1.0, std::abs(u[j]));
+    column.setZero();
+    for (const auto& [steps, weight] : {std::pair{-2, 1.0}, {-1, -8.0}, {1, 8.0}, {2, -1.0}}) {
+      at[j] = u[j] + steps * h;
+      field(0, at.data(), f.data());
+      column += weight * f;
+    }
+    at[j] = u[j];
+    J.col(j) = column / (12 * h);
+  }
+  return J;
 }
 
 }  // namespace odecast

@@ -33,6 +33,10 @@ class VectorField {
   StepHook hook_;
 };
 
+/// ∂f_i/∂u_j at u and t = 0: exact for polynomials, of others by central differences of fourth
+/// order.
+Matrix jacobian(const VectorField& field, const Vector& u);
+
 /// Of the value of a field over the draws of a posterior.
 struct Moments {
   Vector mean;

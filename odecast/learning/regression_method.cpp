@@ -41,8 +41,8 @@ std::vector<int> unknowns(const std::vector<TrajectoryOptions::KnownTerm>& terms
                           const MonomialBasis& basis) {
   std::vector<int> result;
   for (const auto& term : terms)
-    for (int m = 0; m < basis.size(); ++m)
-      if (basis.powers(m) == term.powers) result.push_back(term.equation * basis.size() + m);
+    if (const int m = basis.find(term.powers); m >= 0)
+      result.push_back(term.equation * basis.size() + m);
   std::sort(result.begin(), result.end());
   return result;
 }

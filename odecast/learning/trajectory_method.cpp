@@ -83,11 +83,8 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   // The basis need not go beyond what is used; monomials are numbered by degree, so the numbers
   // stay.
   for (const CoefficientSet& m : part.sets)
-    for (const FieldTerm& t : m.support) {
-      int degree = 0;
-      for (const int power : found.basis->powers(t.monomial)) degree += power;
-      part.degree = std::max(part.degree, degree);
-    }
+    for (const FieldTerm& t : m.support)
+      part.degree = std::max(part.degree, found.basis->degree(t.monomial));
   if (found.usable) {
     const Moments last = polynomial_posterior(model).last_state();
     model.last_state = model.scaling.to_user(last.mean);

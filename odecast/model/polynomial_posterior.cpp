@@ -18,10 +18,7 @@ PolynomialPosterior::PolynomialPosterior(std::shared_ptr<const MonomialBasis> ba
 }
 
 VectorField PolynomialPosterior::field(const Support& support, const Vector& theta) const {
-  PolynomialField f{basis_, Matrix::Zero(dimension(), basis_->size())};
-  for (std::size_t c = 0; c < support.size(); ++c)
-    f.coefficients(support[c].equation, support[c].monomial) = theta[static_cast<Eigen::Index>(c)];
-  return VectorField(std::move(f));
+  return VectorField(dense({basis_, support, theta}, dimension()));
 }
 
 PolynomialPosterior::Draw PolynomialPosterior::draw_all(std::uint64_t seed,

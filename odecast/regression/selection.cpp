@@ -3,14 +3,11 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace odecast {
 
 double term_price(const MonomialBasis& basis, int monomial) {
-  const auto& powers = basis.powers(monomial);
-  const int degree = std::accumulate(powers.begin(), powers.end(), 0);
-  return std::max(degree, 1) * std::log(basis.variables() + 1.0);
+  return std::max(basis.degree(monomial), 1) * std::log(basis.variables() + 1.0);
 }
 
 double term_penalty(int degree, int equations, double observations) {
@@ -58,11 +55,8 @@ Eigen::MatrixXd select_terms(const RowFactor& factor, double observations) {
   const int F = basis.size();
   const auto outputs = triangle.cols() - F;
   std::vector<double> penalty;
-  for (int m = 0; m < F; ++m) {
-    int degree = 0;
-    for (const int p : basis.powers(m)) degree += p;
-    penalty.push_back(term_penalty(degree, static_cast<int>(outputs), observations));
-  }
+  for (int m = 0; m < F; ++m)
+    penalty.push_back(term_penalty(basis.degree(m), static_cast<int>(outputs), observations));
   Eigen::MatrixXd C = Eigen::MatrixXd::Zero(outputs, F);
   for (Eigen::Index o = 0; o < outputs; ++o) {
     Estimate e;

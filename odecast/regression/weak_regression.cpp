@@ -633,11 +633,8 @@ WeakRegression weak_regression(const WeakRows& rows, const MonomialBasis& basis,
   }
 
   std::vector<double> penalty;
-  for (int q = 0; q < P; ++q) {
-    int degree = 0;
-    for (const int p : basis.powers(q % F)) degree += p;
-    penalty.push_back(term_penalty(degree, basis.variables(), observations));
-  }
+  for (int q = 0; q < P; ++q)
+    penalty.push_back(term_penalty(basis.degree(q % F), basis.variables(), observations));
   // Selection starts from the terms up to degree 2: from all of a high degree the first
   // coefficients, and so the covariance they give, are too far off. Where they leave much
   // unexplained it starts from all after all.

@@ -12,38 +12,6 @@ namespace {
 
 constexpr int kBatches = 40;
 
-/// ∂φ_m/∂u_j by the rule of products: φ_m = φ_parent u_v.
-Matrix polynomial_jacobian(const PolynomialField& f, const Vector& u) {
-  const MonomialBasis& basis = *f.basis;
-  const auto n = static_cast<Eigen::Index>(basis.variables());
-  Vector phi(basis.size());
-  basis.evaluate(u.data(), phi.data());
-  Matrix slope = Matrix::Zero(basis.size(), n);
-  for (int m = 1; m < basis.size(); ++m) {
-    slope.row(m) = slope.row(basis.parent(m)) * u[basis.variable(m)];
-    slope(m, basis.variable(m)) += phi[basis.parent(m)];
-  }
-  return f.coefficients * slope;
-}
-
-Matrix difference_jacobian(const VectorField& field, const Vector& u) {
-  const auto n = u.size();
-  Matrix J(n, n);
-  Vector at = u, f(n), column(n);
-  for (Eigen::Index j = 0; j < n; ++j) {
-    const double h = 1e-3 * std::max(1.0, std::abs(u[j]));
-    column.setZero();
-    for (const auto& [steps, weight] : {std::pair{-2, 1.0}, {-1, -8.0}, {1, 8.0}, {2, -1.0}}) {
-      at[j] = u[j] + steps * h;
-      field(0, at.data(), f.data());
-      column += weight * f;
-    }
-    at[j] = u[j];
-    J.col(j) = column / (12 * h);
-  }
-  return J;
-}
-
 /// Standard error of the mean of steps x_1 … x_N that depend on their neighbours. Sums over K
 /// batches have variance γ₀ and covariance γ₁ with the next: K γ₀ + 2 (K - 1) γ₁ is the variance of
 /// the whole sum (3/K of γ₀ + 2 γ₁ is lost by taking the mean from the same batches). Growth that
@@ -79,11 +47,6 @@ double error_of_mean(const Vector& steps) {
 }
 
 }  // namespace
-
-Matrix jacobian(const VectorField& field, const Vector& u) {
-  return field.polynomial() ? polynomial_jacobian(*field.polynomial(), u)
-                            : difference_jacobian(field, u);
-}
 
 LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start,
                                    const LyapunovOptions& given, const Observer& observer) {

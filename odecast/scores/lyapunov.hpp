@@ -68,7 +68,4 @@ SpectraOfDraws spectra_of_draws(const std::vector<LyapunovSpectrum>& spectra);
 /// through a radian. The step where it does not move.
 double time_scale(const VectorField& field, const Vector& start, double step);
 
-/// ∂f_i/∂u_j at u.
-Matrix jacobian(const VectorField& field, const Vector& u);
-
 }  // namespace odecast

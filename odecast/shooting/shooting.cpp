@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <map>
 
 #include "odecast/core/parallel.hpp"
 #include "odecast/shooting/detail/segment_job.hpp"
@@ -15,68 +14,6 @@ namespace {
 
 constexpr int kLanes = 8;
 constexpr int kBlocksPerJob = 32;  ///< sums run over jobs in order, whatever thread ran them
-
-/// At m n + v the number of φ_m / u_v; -1 where u_v is not in φ_m.
-std::vector<int> reduced_monomials(const MonomialBasis& basis, int n) {
-  std::map<std::vector<int>, int> number;
-  for (int m = 0; m < basis.size(); ++m) number[basis.powers(m)] = m;
-  std::vector<int> reduced(index(basis.size() * n), -1);
-  for (int m = 0; m < basis.size(); ++m)
-    for (int v = 0; v < n; ++v) {
-      std::vector<int> powers = basis.powers(m);
-      if (--powers[index(v)] >= 0) reduced[index(m * n + v)] = number.at(powers);
-    }
-  return reduced;
-}
-
-/// The field as lists: monomials that are needed, terms, Jacobian entries.
-struct FieldLists {
-  std::vector<int> parent, variable, equation, monomial, slope_place, slope_monomial;
-  std::vector<double> slope_value;
-
-  /// Slopes are with respect to the first n arguments, the variables; `reduced` is of
-  /// reduced_monomials.
-  FieldLists(const MonomialBasis& basis, const std::vector<int>& reduced, int n,
-             const Support& support, const Vector& theta) {
-    std::vector<char> needed(index(basis.size()), 0);
-    needed[0] = 1;
-    struct Slope {
-      int place, monomial;
-      double value;
-    };
-    std::vector<Slope> slopes;
-    const auto need = [&](int m) {
-      for (; !needed[index(m)]; m = basis.parent(m)) needed[index(m)] = 1;
-    };
-    for (std::size_t c = 0; c < support.size(); ++c) {
-      const FieldTerm& term = support[c];
-      need(term.monomial);
-      for (int v = 0; v < n; ++v) {
-        const int power = basis.powers(term.monomial)[index(v)];
-        if (power == 0) continue;
-        const int lower = reduced[index(term.monomial * n + v)];
-        need(lower);
-        slopes.push_back({term.equation * n + v, lower, power * theta[static_cast<long>(c)]});
-      }
-    }
-    std::vector<int> place(index(basis.size()), -1);
-    for (int m = 0; m < basis.size(); ++m) {
-      if (!needed[index(m)]) continue;
-      place[index(m)] = static_cast<int>(parent.size());
-      parent.push_back(place[index(basis.parent(m))]);
-      variable.push_back(basis.variable(m));
-    }
-    for (const FieldTerm& term : support) {
-      equation.push_back(term.equation);
-      monomial.push_back(place[index(term.monomial)]);
-    }
-    for (const Slope& s : slopes) {
-      slope_place.push_back(s.place);
-      slope_monomial.push_back(place[index(s.monomial)]);
-      slope_value.push_back(s.value);
-    }
-  }
-};
 
 /// Equal steps of at most that length.
 int steps_of(const Flow& flow, double h) {
@@ -110,7 +47,6 @@ Shooting::Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const Monomial
   }
   for (const Segment& s : segments_) slots_ = std::max(slots_, s.intervals() + 1);
   blocks_ = (segments() + kLanes - 1) / kLanes;
-  reduced_ = reduced_monomials(*basis_, dimension());
   lay_out();
 }
 
@@ -241,7 +177,7 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
   const int n = dimension(), p = static_cast<int>(support.size()), columns = n + p + 1;
   assert(theta.size() == p && starts.rows() == segments() && starts.cols() == n);
   spend(work(p, sensitivities));
-  const FieldLists field(*basis_, reduced_, n, support, theta);
+  const FieldLists field({basis_, support, theta}, n);
   const int monomials = static_cast<int>(field.parent.size());
 
   const AlignedDoubles packed = aligned_doubles(index(static_cast<long>(blocks_) * n * kLanes));
@@ -288,7 +224,7 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
                   .terms = p,
                   .equation = field.equation.data(),
                   .monomial = field.monomial.data(),
-                  .theta = theta.data(),
+                  .theta = field.theta.data(),
                   .slopes = static_cast<int>(field.slope_place.size()),
                   .slope_place = field.slope_place.data(),
                   .slope_monomial = field.slope_monomial.data(),

@@ -102,7 +102,6 @@ class Shooting {
 
   std::vector<ObservedRun> runs_;
   std::shared_ptr<const MonomialBasis> basis_;
-  std::vector<int> reduced_;  ///< φ_m / u_v, for slopes
   std::vector<Segment> segments_;
   Flow flow_;
   int per_segment_, threads_, slots_ = 0, blocks_ = 0;

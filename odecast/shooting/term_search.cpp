@@ -76,13 +76,10 @@ Support TermSearch::candidates(int degree) const {
   for (int i = 0; i < dimension(); ++i) {
     if (active_[i] == 0) continue;
     for (int m = 0; m < basis.size(); ++m) {
-      int total = 0;
       bool moving = true;
-      for (int v = 0; v < basis.variables(); ++v) {
-        total += basis.powers(m)[index(v)];
+      for (int v = 0; v < basis.variables(); ++v)
         if (basis.powers(m)[index(v)] > 0 && active_[v] == 0) moving = false;
-      }
-      if (moving && total <= degree) list.push_back({i, m});
+      if (moving && basis.degree(m) <= degree) list.push_back({i, m});
     }
   }
   return list;
@@ -655,9 +652,7 @@ Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
 }
 
 double TermSearch::degree_of(const FieldTerm& term) const {
-  int degree = 0;
-  for (const int p : shooting_.basis()->powers(term.monomial)) degree += p;
-  return std::max(degree, 1);
+  return std::max(shooting_.basis()->degree(term.monomial), 1);
 }
 
 void TermSearch::charge(FittedPath& path, double misfit) const {

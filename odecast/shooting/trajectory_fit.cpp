@@ -350,8 +350,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   FittedPath path;
   Support given;
   for (const auto& term : o.terms)
-    for (int m = 0; m < fit.basis->size(); ++m)
-      if (fit.basis->powers(m) == term.powers) given.push_back({term.equation, m});
+    if (const int m = fit.basis->find(term.powers); m >= 0) given.push_back({term.equation, m});
   std::sort(given.begin(), given.end());
   const Support all = fine.candidates(o.degree);
   // A short transient has no memory either, but equations that explain it.

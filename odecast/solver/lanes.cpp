@@ -20,11 +20,6 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options, dou
   assert(!problems.times.empty() && problems.times.front() > problems.t0);
   assert(ends.size() == members);
 
-  std::vector<int> parent, variable;
-  for (int m = 0; m < basis.size(); ++m) {
-    parent.push_back(basis.parent(m));
-    variable.push_back(basis.variable(m));
-  }
   std::vector<double> times(problems.times.begin(), problems.times.end());
   times.resize(times.size() + 8, times.back());
   const long work_size = lane_work_size(basis.variables(), basis.size());
@@ -33,8 +28,8 @@ void solve_lanes(const LaneProblems& problems, const SolverOptions& options, dou
              .monomials = basis.size(),
              .outputs = static_cast<int>(problems.times.size()),
              .members = static_cast<int>(members),
-             .parent = parent.data(),
-             .variable = variable.data(),
+             .parent = basis.parents().data(),
+             .variable = basis.last_variables().data(),
              .times = times.data(),
              .coefficients = problems.coefficients.data(),
              .starts = problems.starts.data(),

@@ -16,25 +16,6 @@
 #include "odecast/training/lbfgs.hpp"
 
 namespace odecast {
-namespace {
-
-/// p! / (α_0! … α_n!), α_0 = p - |α|.
-double multinomial(const std::vector<int>& powers, int p) {
-  double result = 1;
-  int left = p;
-  for (const int power : powers)
-    for (int i = 1; i <= power; ++i, --left) result = result * left / i;
-  return result;
-}
-
-int degree_of(const std::vector<int>& powers) {
-  int sum = 0;
-  for (const int p : powers) sum += p;
-  return sum;
-}
-
-}  // namespace
-
 void set_polynomial(Network& network, const MonomialBasis& basis, const Eigen::MatrixXd& C) {
   const int F = basis.size(), n = basis.variables(), p = basis.degree();
   Layer &hidden = network.layers[0], &out = network.layers[1];
@@ -43,7 +24,7 @@ void set_polynomial(Network& network, const MonomialBasis& basis, const Eigen::M
   Eigen::MatrixXd P(F, F);
   for (int m = 0; m < F; ++m) {
     for (int i = 0; i < n; ++i) hidden.weights(m, i) = basis.powers(m)[static_cast<std::size_t>(i)];
-    hidden.biases[m] = p - degree_of(basis.powers(m));
+    hidden.biases[m] = p - basis.degree(m);
     P.col(m) = basis.expand_power(hidden.weights.row(m), hidden.biases[m]);
   }
   out.weights.setZero();
@@ -66,22 +47,10 @@ ExactObjective::ExactObjective(const RowFactor& factor, int units, double dropou
   R_ = triangle.topLeftCorner(F, F);
   Rg_ = triangle.topRightCorner(F, outputs_);
   rest_ = triangle.bottomRightCorner(outputs_, outputs_).colwise().squaredNorm();
-  const MonomialBasis lower(n_, degree_ - 1);
-  below_ = lower.size();
-  for (int m = 0; m < F; ++m) {
-    multinomial_.push_back(multinomial(basis_.powers(m), degree_));
-    degree_of_.push_back(degree_of(basis_.powers(m)));
-  }
-  // Monomials of degree < p come first and in the same order in both bases.
-  for (int m = 0; m < below_; ++m) {
-    multinomial_below_.push_back(multinomial(lower.powers(m), degree_ - 1));
-    for (int i = 0; i < n_; ++i) {
-      auto powers = lower.powers(m);
-      ++powers[static_cast<std::size_t>(i)];
-      int found = 0;
-      while (basis_.powers(found) != powers) ++found;
-      product_.push_back(found);
-    }
+  for (int m = 0; m < F; ++m) multinomial_.push_back(multinomial(basis_.powers(m), degree_));
+  for (; basis_.degree(below_) < degree_; ++below_) {
+    multinomial_below_.push_back(multinomial(basis_.powers(below_), degree_ - 1));
+    for (int i = 0; i < n_; ++i) product_.push_back(basis_.times(below_, i));
   }
   P_.resize(F, k_);
   S_ = dS_ = dP_ = phi_ = unit_ = P_;
@@ -103,8 +72,8 @@ void ExactObjective::expand(const double* W1, const double* B1) {
     b_power_[0] = 1;
     for (int i = 1; i <= degree_; ++i) b_power_[i] = b_power_[i - 1] * B1[j];
     for (int m = 0; m < F; ++m)
-      column[m] = multinomial_[static_cast<std::size_t>(m)] * phi[m] *
-                  b_power_[degree_ - degree_of_[static_cast<std::size_t>(m)]];
+      column[m] =
+          multinomial_[static_cast<std::size_t>(m)] * phi[m] * b_power_[degree_ - basis_.degree(m)];
   }
   S_.noalias() = R_.triangularView<Eigen::Upper>() * P_;
   length_ = S_.colwise().norm();
@@ -159,7 +128,7 @@ double ExactObjective::operator()(const Vector& theta, Vector& gradient) {
     for (int i = 1; i < degree_; ++i) b_power_[i] = b_power_[i - 1] * B1[j];
     for (int m = 0; m < below_; ++m) {
       const double e = degree_ * multinomial_below_[static_cast<std::size_t>(m)] * phi[m] *
-                       b_power_[degree_ - 1 - degree_of_[static_cast<std::size_t>(m)]];
+                       b_power_[degree_ - 1 - basis_.degree(m)];
       db += e * dP[m];
       for (int i = 0; i < n_; ++i) dw[i] += e * dP[product_[static_cast<std::size_t>(m * n_ + i)]];
     }

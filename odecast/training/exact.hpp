@@ -52,8 +52,7 @@ class ExactObjective {
   Vector rest_;             // |R_rest|² per output
   std::vector<double> multinomial_, multinomial_below_;
   std::vector<int> product_;  // monomial m of degree < p times variable i
-  int below_;                 // how many monomials have degree < p
-  std::vector<int> degree_of_;
+  int below_ = 0;             // how many monomials have degree < p
   // Work space.
   Eigen::MatrixXd P_, S_, E_, dS_, dP_, phi_, unit_, A_, readout_;
   Matrix W2_;

@@ -137,9 +137,10 @@ class KernelGradient::PatternSum : public Sum {
       std::copy_n(states.row(i).data(), n_, numbers_.get() + i * kRowStride + kOutputSlots);
     std::fill_n(coefficients_.get(), table_size(), 0.0);
     for (int m = 0; m < F_; ++m) {
-      terms_.push_back(term(m));
+      terms_.push_back({basis_.degree(m), multinomial(basis_.powers(m), hidden.power),
+                        multinomial(basis_.powers(m), hidden.power - 1)});
       if (terms_.back().degree == hidden.power) continue;
-      for (int i = 0; i < n_; ++i) times_.push_back(times_variable(m, i));
+      for (int i = 0; i < n_; ++i) times_.push_back(basis_.times(m, i));
       ++lower_size_;
     }
     power_.resize(k_, F_);
@@ -244,22 +245,6 @@ class KernelGradient::PatternSum : public Sum {
     int degree;           // |α|
     double power, lower;  // p! / (α_0! …), and the same for p - 1
   };
-
-  Term term(int m) const {
-    if (m == 0) return {0, 1, 1};
-    const auto variable = static_cast<std::size_t>(basis_.variable(m));
-    const Term& before = terms_[static_cast<std::size_t>(basis_.parent(m))];
-    const int left = basis_.degree() - before.degree, power = basis_.powers(m)[variable];
-    return {before.degree + 1, before.power * left / power, before.lower * (left - 1) / power};
-  }
-
-  int times_variable(int m, int i) const {
-    auto powers = basis_.powers(m);
-    ++powers[static_cast<std::size_t>(i)];
-    int product = m;
-    while (basis_.powers(product) != powers) ++product;
-    return product;
-  }
 
   /// The coefficients of (b + w·u)^p and (b + w·u)^{p-1}, w and b times the value of a mask.
   void expand(const double* w, double b, double* power, double* lower) {

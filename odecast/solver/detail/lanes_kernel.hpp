@@ -3,32 +3,12 @@
 // The lane solver's inner loop, compiled once per instruction set by lanes_<isa>.cpp. See pack.hpp
 // for the rules of such sources.
 
+#include "odecast/field/detail/monomial_tree.hpp"
 #include "odecast/solver/detail/lane_job.hpp"
 #include "odecast/solver/detail/stepper.hpp"
 
 namespace odecast {
 namespace {
-
-/// The monomials of MonomialBasis(N, P), known to the compiler: φ_m = φ_parent(m) u_variable(m).
-template <int N, int P>
-struct FixedBasis {
-  static constexpr int count() {
-    int size = 1;
-    for (int i = 1; i <= P; ++i) size = size * (N + i) / i;
-    return size;
-  }
-  int parent[count()] = {}, variable[count()] = {};
-  constexpr FixedBasis() {
-    int begin = 0, end = 1;
-    for (int d = 0; d < P; ++d) {
-      int m = end;
-      for (int p = begin; p < end; ++p)
-        for (int v = p == 0 ? 0 : variable[p]; v < N; ++v, ++m) parent[m] = p, variable[m] = v;
-      begin = end;
-      end = m;
-    }
-  }
-};
 
 /// The members of a LaneJob as a Problem of integrate(). N and P are the number of variables and
 /// the degree where they are known to the compiler, 0 otherwise.
@@ -44,8 +24,8 @@ struct LaneProblem {
 
   ODECAST_INLINE void evaluate(const Pack&, const Pack* u, Pack* dudt) {
     if constexpr (N > 0) {
-      constexpr FixedBasis<N, P> basis;
-      constexpr int F = basis.count();
+      constexpr MonomialTree<N, P> basis;
+      constexpr int F = basis.size;
       Pack f[F];
       f[0] = 1.0;
 #pragma GCC unroll 64
@@ -141,9 +121,9 @@ void run_members(const LaneJob& job) {
 }  // namespace
 
 void ODECAST_THIS_ISA::run_lanes(const LaneJob& job) {
-  if (job.variables == 3 && job.monomials == FixedBasis<3, 2>::count())
+  if (job.variables == 3 && job.monomials == MonomialTree<3, 2>::size)
     return run_members<3, 2>(job);
-  if (job.variables == 2 && job.monomials == FixedBasis<2, 2>::count())
+  if (job.variables == 2 && job.monomials == MonomialTree<2, 2>::size)
     return run_members<2, 2>(job);
   run_members<0, 0>(job);
 }

@@ -4,6 +4,7 @@
 // by gradient_<isa>.cpp. See pack.hpp for the rules of such sources.
 
 #include "odecast/core/detail/pack.hpp"
+#include "odecast/field/detail/monomial_tree.hpp"
 #include "odecast/training/detail/gradient_job.hpp"
 
 namespace odecast {
@@ -103,22 +104,8 @@ ODECAST_INLINE void end_sets(const Set<F>* sets, int count, Quad* units) {
   }
 }
 
-/// The monomials of MonomialBasis(N, P) as a tree: monomial m > 0 is its parent times a variable.
 template <int N, int P>
-struct Monomials {
-  int size = 1, lower = 1;  // all, and those below degree P
-  int parent[20] = {}, variable[20] = {};
-  constexpr Monomials() {
-    for (int d = 0, begin = 0; d < P; ++d) {
-      lower = size;
-      for (int m = begin; m < lower; ++m)
-        for (int v = variable[m]; v < N; ++v, ++size) parent[size] = m, variable[size] = v;
-      begin = lower;
-    }
-  }
-};
-template <int N, int P>
-constexpr Monomials<N, P> kMonomials;
+constexpr MonomialTree<N, P> kMonomials;
 
 /// Σ_m r_m φ_m(u) by Horner's rule, from monomial m down: a monomial adds its part to that of its
 /// parent, times the variable between them. The sum ends in r_0.
