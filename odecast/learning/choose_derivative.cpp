@@ -8,6 +8,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/regression/weak_regression.hpp"
+#include "odecast/solver/tableau.hpp"
 #include "odecast/training/exact.hpp"
 
 namespace odecast {
@@ -81,14 +82,19 @@ double prediction_error(const Network& network, const Pairs& pairs) {
         (1 - share) * pairs.starts.rightCols(inputs) + share * pairs.targets.rightCols(inputs);
     return evaluate(network, joined);
   };
-  for (int s = 0; s < steps; ++s) {
-    const double begin = s / static_cast<double>(steps), middle = (s + 0.5) / steps,
-                 end = (s + 1.0) / steps;
-    const Matrix a = field(begin, u);
-    const Matrix b = field(middle, u + 0.5 * h.asDiagonal() * a);
-    const Matrix c = field(middle, u + 0.5 * h.asDiagonal() * b);
-    const Matrix d = field(end, u + h.asDiagonal() * c);
-    u += h.asDiagonal() * (a + 2 * b + 2 * c + d) / 6;
+  constexpr const Tableau& method = kRungeKutta4;
+  std::array<Matrix, method.stages> K;
+  const auto combined = [&](const double* weights, int count) -> Matrix {
+    Matrix sum = Matrix::Zero(u.rows(), n);
+    for (int j = 0; j < count; ++j)
+      if (weights[j] != 0) sum += weights[j] * K[static_cast<std::size_t>(j)];
+    return h.asDiagonal() * sum;
+  };
+  for (int step = 0; step < steps; ++step) {
+    for (int s = 0; s < method.stages; ++s)
+      K[static_cast<std::size_t>(s)] =
+          field((step + method.c[s]) / steps, u + combined(method.a[s], s));
+    u += combined(method.b, method.stages);
   }
   const double error =
       std::sqrt((u - pairs.targets.leftCols(n)).squaredNorm() / static_cast<double>(u.size()));

@@ -78,54 +78,26 @@ struct OneTrajectory {
   double* scratch() { return buffer.data(); }
 };
 
-/// Equal steps of at most fixed_step between output times.
-template <const Tableau& M>
-void integrate_fixed(OneTrajectory& problem, const SolverOptions& o, std::vector<double>& work) {
-  Solution& solution = problem.solution;
-  const int n = static_cast<int>(problem.u0.size());
-  double *y = work.data(), *y_new = y + n, *stage = y_new + n, *K = stage + n;
-  double t = 0;
-  problem.load(0, &t, y);
-  const auto bounded = [&] {
-    return std::all_of(y, y + n, [&](double x) { return std::abs(x) <= o.bound; });
-  };
-  while (static_cast<std::size_t>(solution.outputs) < problem.times.size()) {
-    const double start = t, end = problem.limit(0);
-    const double pieces = std::max(1.0, std::ceil((end - start) / o.fixed_step * (1 - 1e-12)));
-    if (pieces > static_cast<double>(o.max_steps - solution.accepted))
-      return problem.finish(0, kTooManySteps, t, y, 0);
-    for (double piece = 0; piece < pieces; ++piece) {
-      const double h = (end - start) / pieces;
-      problem.before_step(0);
-      problem.evaluate(t, y, K);
-      take_stages<M>(problem, n, t, h, y, K, stage, y_new);
-      std::copy_n(y_new, n, y);
-      t = piece + 1 == pieces ? end : start + (piece + 1) * h;
-      problem.count(0, true);
-      if (!bounded()) return problem.finish(0, kLeftBound, t, y, 0);
-    }
-    problem.step(0, start, end - start, end, y, nullptr, y);
-  }
-  problem.finish(0, kFinished, t, y, o.fixed_step);
-}
-
-/// The map applied again and again; output times lie whole numbers of iterations apart.
-void iterate(OneTrajectory& problem, const SolverOptions& o, std::vector<double>& work) {
+/// Equal steps between output times: of at most fixed_step, or whole numbers of it (a map). Of
+/// more than max_steps none is taken: an interval is begun only if the rest of them is enough.
+template <class Advance>
+void equal_steps(OneTrajectory& problem, const SolverOptions& o, double* y,
+                 const Advance& advance) {
   Solution& solution = problem.solution;
   const auto n = static_cast<std::size_t>(problem.u0.size());
-  double *y = work.data(), *y_new = y + n;
+  const bool map = o.method == Method::iterate;
   double t = 0;
   problem.load(0, &t, y);
   while (static_cast<std::size_t>(solution.outputs) < problem.times.size()) {
-    const double start = t, end = problem.limit(0);
-    const double pieces = std::max(1.0, std::round((end - start) / o.fixed_step));
+    const double start = t, end = problem.limit(0), steps = (end - start) / o.fixed_step;
+    const double pieces = std::max(1.0, map ? std::round(steps) : std::ceil(steps * (1 - 1e-12)));
     if (pieces > static_cast<double>(o.max_steps - solution.accepted))
       return problem.finish(0, kTooManySteps, t, y, 0);
+    const double h = map ? o.fixed_step : (end - start) / pieces;
     for (double piece = 0; piece < pieces; ++piece) {
       problem.before_step(0);
-      problem.evaluate(t, y, y_new);
-      std::copy_n(y_new, n, y);
-      t = piece + 1 == pieces ? end : start + (piece + 1) * o.fixed_step;
+      advance(t, h);
+      t = piece + 1 == pieces ? end : start + (piece + 1) * h;
       problem.count(0, true);
       if (!std::all_of(y, y + n, [&](double x) { return std::abs(x) <= o.bound; }))
         return problem.finish(0, kLeftBound, t, y, 0);
@@ -133,6 +105,27 @@ void iterate(OneTrajectory& problem, const SolverOptions& o, std::vector<double>
     problem.step(0, start, end - start, end, y, nullptr, y);
   }
   problem.finish(0, kFinished, t, y, o.fixed_step);
+}
+
+template <const Tableau& M>
+void integrate_fixed(OneTrajectory& problem, const SolverOptions& o, std::vector<double>& work) {
+  const int n = static_cast<int>(problem.u0.size());
+  double *y = work.data(), *y_new = y + n, *stage = y_new + n, *K = stage + n;
+  equal_steps(problem, o, y, [&](double t, double h) {
+    problem.evaluate(t, y, K);
+    take_stages<M>(problem, n, t, h, y, K, stage, y_new);
+    std::copy_n(y_new, n, y);
+  });
+}
+
+/// The map applied again and again.
+void iterate(OneTrajectory& problem, const SolverOptions& o, std::vector<double>& work) {
+  const auto n = problem.u0.size();
+  double *y = work.data(), *y_new = y + n;
+  equal_steps(problem, o, y, [&](double t, double) {
+    problem.evaluate(t, y, y_new);
+    std::copy_n(y_new, n, y);
+  });
 }
 
 }  // namespace

@@ -174,6 +174,35 @@ TEST(ConformanceTest, TooManyStepsEndsWithTheStateOfItsTime) {
   EXPECT_NEAR(s.end_state[0], std::exp(-s.reached), 1e-3);
 }
 
+/// A map to 2·10⁹ iterations, and steps of a billionth: neither sets out.
+TEST(ConformanceTest, EqualStepsBeyondTheLimitAreNotTaken) {
+  const VectorField henon(2, [](double, const double* u, double* next) {
+    next[0] = 1 - 1.4 * u[0] * u[0] + u[1];
+    next[1] = 0.3 * u[0];
+  });
+  const auto run = [&](Method method, double step, std::vector<double> times) {
+    SolverOptions options;
+    options.method = method;
+    options.fixed_step = step;
+    options.max_steps = 1000;
+    return solve(henon, 0, Vector::Zero(2), times, options);
+  };
+  for (const auto& [method, step, far] : {std::tuple{Method::iterate, 1.0, 2e9},
+                                          {Method::rk4, 1e-9, 1.0},
+                                          {Method::euler, 1e-9, 1.0}}) {
+    const Solution none = run(method, step, {far});
+    EXPECT_EQ(none.status, SolveStatus::too_many_steps);
+    EXPECT_EQ(none.evaluations, 0);
+    EXPECT_EQ(none.reached, 0);
+    // An output on the way is reached, and the limit is of all steps together.
+    const Solution some = run(method, step, {600 * step, 1200 * step});
+    EXPECT_EQ(some.status, SolveStatus::too_many_steps);
+    EXPECT_EQ(some.outputs, 1);
+    EXPECT_EQ(some.accepted, 600);
+    EXPECT_EQ(run(method, step, {600 * step, 1000 * step}).status, SolveStatus::finished);
+  }
+}
+
 TEST(ConformanceTest, OptionsOutOfRangeAreRefused) {
   const VectorField f(1, [](double, const double*, double* d) { d[0] = 0; });
   const auto refused = [&](auto change) {
