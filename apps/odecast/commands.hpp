@@ -155,7 +155,7 @@ void put(fmt::format_string<T...> format, T&&... arguments) {
 void put_json(const Json& json);
 void flush_output();
 
-/// For work in units (odecast/study/work.hpp): an interruption says that they are kept there, and
+/// For work in units (core/work.hpp): an interruption says that they are kept there, and
 /// how to go on.
 void keeps_units(const std::filesystem::path& folder);
 /// What it says; "" for work that keeps nothing, or not yet. For a signal handler, too.

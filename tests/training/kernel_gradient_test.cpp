@@ -64,15 +64,10 @@ TEST(KernelGradientTest, BothFormsWithAnyRowsAndMasks) {
   expect_equal_to_back_propagation(3, 10, 2, 0.25, true, 300, true);
 }
 
-/// f of every instruction set of this machine, in order.
-template <class Kernel, class Call>
-void on_every_instruction_set(Kernel sse2, Kernel avx2, Kernel avx512, Call call) {
-  call(sse2);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) call(avx2);
-  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl"))
-    call(avx512);
-}
+/// call(kernel) for every instruction set of this machine, in order.
+#define CALL_ONE(isa, has, kernel, call) \
+  if (has) call(isa::kernel);
+#define ON_EVERY_INSTRUCTION_SET(kernel, call) ODECAST_ISAS(CALL_ONE, kernel, call)
 
 TEST(KernelGradientTest, InstructionSetsAgreeToTheLastBit) {
   constexpr int n = 3, k = 10, outputs = 3, degree = 2, F = 10;
@@ -106,7 +101,7 @@ TEST(KernelGradientTest, InstructionSetsAgreeToTheLastBit) {
     results.emplace_back(H.get(), H.get() + table);
     results.back().push_back(job.loss);
   };
-  on_every_instruction_set(run_patterns_sse2, run_patterns_avx2, run_patterns_avx512, run);
+  ON_EVERY_INSTRUCTION_SET(run_patterns, run)
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
 }
 
@@ -116,14 +111,13 @@ TEST(KernelGradientTest, LanesDrawTheNormalsOfAStream) {
   for (long i = 0; i < first; ++i) stream.normal();
   std::vector<double> expected;
   for (long i = 0; i < count; ++i) expected.push_back(stream.normal());
-  on_every_instruction_set(
-      run_normals_sse2, run_normals_avx2, run_normals_avx512,
-      [&](void (*kernel)(const NormalJob&)) {
-        std::vector<double> normals(count);
-        kernel({0x123456789abcdefULL, static_cast<std::uint32_t>(Purpose::derivative_noise),
-                0x9900000044ULL, first, count, normals.data()});
-        EXPECT_EQ(normals, expected);
-      });
+  const auto run = [&](void (*kernel)(const NormalJob&)) {
+    std::vector<double> normals(count);
+    kernel({0x123456789abcdefULL, static_cast<std::uint32_t>(Purpose::derivative_noise),
+            0x9900000044ULL, first, count, normals.data()});
+    EXPECT_EQ(normals, expected);
+  };
+  ON_EVERY_INSTRUCTION_SET(run_normals, run)
 }
 
 TEST(KernelGradientTest, ThreadsDoNotChangeTheBits) {

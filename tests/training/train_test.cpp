@@ -80,7 +80,7 @@ TEST(TrainTest, LanesDrawTheMasksOfBernoulliWord) {
     for (const int words : {1, 16, 43}) {
       std::vector<std::uint32_t> masks(static_cast<std::size_t>(words + kMaskWords - 1), 7);
       const auto p = static_cast<std::uint32_t>(std::nearbyint(keep * 0x1p32));
-      run_masks_sse2({0x123456789abcdefULL, 3, 0x9900000044ULL, 40, words, p, masks.data()});
+      sse2::run_masks({0x123456789abcdefULL, 3, 0x9900000044ULL, 40, words, p, masks.data()});
       for (int w = 0; w < words; ++w)
         ASSERT_EQ(masks[static_cast<std::size_t>(w)],
                   bernoulli_word(0x123456789abcdefULL, Purpose::training_mask, 0x9900000044ULL,
