@@ -3,6 +3,7 @@
 // All that users of the library need. Each room's headers can be included alone, too.
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast.hpp"
 #include "odecast/forecast/forecast_file.hpp"

@@ -122,7 +122,8 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
                   const Observer& observer);
 /// The same with the model's own posterior; `options.mask` is for that of dropout. Without
 /// options.init a trajectory posterior draws each trajectory's start together with its field.
-Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer);
+Forecast forecast(const Model& model, const ForecastOptions& options,
+                  const Observer& observer = ignore_progress);
 
 /// Tolerances whose error stays inside the band: SciPy's defaults for a dropout model, finer ones
 /// for a trajectory posterior, whose band may be narrow.

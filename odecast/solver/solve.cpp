@@ -85,7 +85,7 @@ void equal_steps(OneTrajectory& problem, const SolverOptions& o, double* y,
                  const Advance& advance) {
   Solution& solution = problem.solution;
   const auto n = static_cast<std::size_t>(problem.u0.size());
-  const bool map = o.method == Method::iterate;
+  const bool map = o.method == SolverMethod::iterate;
   double t = 0;
   problem.load(0, &t, y);
   while (static_cast<std::size_t>(solution.outputs) < problem.times.size()) {

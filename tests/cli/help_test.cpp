@@ -39,34 +39,20 @@ const std::vector<Helped> kHelp = {
      {{"--noise", "0"}, {"--noise-of", "sd"}, {"--seed", "1"}},
      {"--init", "--until", "--step", "--set", "--size", "--output"}},
     {"fit",
-     {{"--posterior", "auto"},
-      {"--replicates", "100"},
-      {"--members", "10"},
-      {"--kind", "flow"},
-      {"--between", "linear"},
-      {"--degree", "2"},
-      {"--hidden", "auto"},
-      {"--dropout", "0.25"},
-      {"--scale", "standard"},
-      {"--derivative", "forward"},
-      {"--terms", "all"},
-      {"--noise-factor", "1"},
-      {"--noise-order", "2"},
-      {"--activation", "tanh"},
-      {"--trainer", "auto"},
-      {"--starts", "8"},
-      {"--max-iterations", "10000"},
-      {"--batches", "1000"},
-      {"--schedule", "10@0.01,100@0.001"},
-      {"--noise-samples", "1"},
-      {"--masks", "1"},
-      {"--mask-per", "row"},
-      {"--holdout", "0.2"},
-      {"--seed", "1"},
-      {"--threads", "all"},
+     {{"--posterior", "auto"},   {"--replicates", "100"},
+      {"--members", "10"},       {"--kind", "flow"},
+      {"--between", "linear"},   {"--degree", "2"},
+      {"--hidden", "auto"},      {"--scale", "standard"},
+      {"--noise-factor", "1"},   {"--noise-order", "2"},
+      {"--activation", "tanh"},  {"--trainer", "auto"},
+      {"--starts", "8"},         {"--max-iterations", "10000"},
+      {"--batches", "1000"},     {"--schedule", "10@0.01,100@0.001"},
+      {"--noise-samples", "1"},  {"--masks", "1"},
+      {"--mask-per", "row"},     {"--holdout", "0.2"},
+      {"--seed", "1"},           {"--threads", "all"},
       {"--output", "model.json"}},
      {"--robust", "--rescale", "--budget", "--calibrate", "--layers", "--noise", "--gap",
-      "--variables", "--inputs", "--report", "--title"}},
+      "--dropout", "--derivative", "--terms", "--variables", "--inputs", "--report", "--title"}},
     {"forecast",
      {{"--draws", "1000"},
       {"--masks", "sampled"},
@@ -134,7 +120,8 @@ TEST_F(CommandsTest, HelpTellsEveryDefault) {
     EXPECT_TRUE(contains(result.out, "Example:\n  odecast " + h.command));
     auto defaults = h.defaults;
     if (kReaders.contains(h.command))
-      defaults.insert(defaults.end(), kReadingDefaults.begin(), kReadingDefaults.end());
+      for (const auto& [option, value] : kReadingDefaults)  // fit keeps missing cells if it can
+        defaults.emplace_back(option, h.command == "fit" && option == "--missing" ? "auto" : value);
     for (const auto& [option, value] : defaults)
       EXPECT_TRUE(contains(option_help(result.out, option), "[default: " + value + "]"))
           << option << "\n"
@@ -151,7 +138,11 @@ TEST_F(CommandsTest, HelpTellsEveryDefault) {
     std::size_t listed = 0;
     for (const auto& line : split(result.out, '\n')) listed += line.starts_with("  -");
     EXPECT_EQ(listed, defaults.size() + without.size());
-    EXPECT_EQ(run_well({h.command, "-h"}).out, result.out);
+    // The short help is the long one's beginning, less groups of options.
+    const std::string brief = run_well({h.command, "-h"}).out;
+    for (const auto& line : split(brief, '\n'))
+      EXPECT_TRUE(contains(result.out, line) || line.starts_with("odecast ")) << line;
+    EXPECT_LE(brief.size(), result.out.size());
     EXPECT_EQ(run_well({h.command, "too", "many", "--nonsense", "--help"}).out, result.out);
   }
 }

@@ -69,5 +69,15 @@ TEST(TextTest, NamesThatNoFileCanHold) {
     EXPECT_EQ(name_fault(name), nullptr) << name;
 }
 
+TEST(TextTest, FieldsAreSpelledAsEachFaceDoes) {
+  const std::string text = "`max_iterations`: use `posterior=dropout`, not `a b` or ` or `.";
+  EXPECT_EQ(spelled(text, Spelling::names),
+            "max_iterations: use posterior=dropout, not `a b` or ` or `.");
+  EXPECT_EQ(spelled(text, Spelling::options),
+            "--max-iterations: use --posterior dropout, not `a b` or ` or `.");
+  EXPECT_EQ(spelled(text, Spelling::keywords),
+            "max_iterations=: use posterior=dropout, not `a b` or ` or `.");
+}
+
 }  // namespace
 }  // namespace odecast

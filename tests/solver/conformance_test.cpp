@@ -180,16 +180,16 @@ TEST(ConformanceTest, EqualStepsBeyondTheLimitAreNotTaken) {
     next[0] = 1 - 1.4 * u[0] * u[0] + u[1];
     next[1] = 0.3 * u[0];
   });
-  const auto run = [&](Method method, double step, std::vector<double> times) {
+  const auto run = [&](SolverMethod method, double step, std::vector<double> times) {
     SolverOptions options;
     options.method = method;
     options.fixed_step = step;
     options.max_steps = 1000;
     return solve(henon, 0, Vector::Zero(2), times, options);
   };
-  for (const auto& [method, step, far] : {std::tuple{Method::iterate, 1.0, 2e9},
-                                          {Method::rk4, 1e-9, 1.0},
-                                          {Method::euler, 1e-9, 1.0}}) {
+  for (const auto& [method, step, far] : {std::tuple{SolverMethod::iterate, 1.0, 2e9},
+                                          {SolverMethod::rk4, 1e-9, 1.0},
+                                          {SolverMethod::euler, 1e-9, 1.0}}) {
     const Solution none = run(method, step, {far});
     EXPECT_EQ(none.status, SolveStatus::too_many_steps);
     EXPECT_EQ(none.evaluations, 0);
