@@ -1,6 +1,6 @@
-# The page's files become a source of the report stage. uPlot comes from npm by the lock file, into the
-# build tree; where npm or the network is missing the page is built without it and shows its static
-# figures.
+# The page's files become a source of the report room. uPlot comes from npm by the lock file, into
+# the build tree; where npm or the network is missing the page is built without it and shows its
+# static figures.
 #
 # As a script (-DASSETS=… -DLIBRARY=… -DOUTPUT=… -P page.cmake) this writes that source.
 set(page_files page.html page.css data.js page.js figures.js attractor.js)
@@ -17,9 +17,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
     if(name MATCHES "script" AND text MATCHES "</script|<!--")
       message(FATAL_ERROR "${name} contains text that ends a script element")
     endif()
-    set(source "${source}constexpr char ${name}[] = R\"odecast_page(${text})odecast_page\";\n" PARENT_SCOPE)
+    set(source "${source}constexpr char ${name}[] = R\"odecast_page(${text})odecast_page\";\n"
+        PARENT_SCOPE)
   endfunction()
-  set(source "// Written by cmake/page.cmake.\n#include \"odecast/report/detail/assets.hpp\"\n\nnamespace odecast {\nnamespace {\n\n")
+  string(CONCAT source "// Written by cmake/page.cmake.\n"
+         "#include \"odecast/report/detail/assets.hpp\"\n\nnamespace odecast {\nnamespace {\n\n")
   append(html ${ASSETS}/page.html)
   append(style ${ASSETS}/page.css)
   append(script ${ASSETS}/data.js ${ASSETS}/figures.js ${ASSETS}/attractor.js ${ASSETS}/page.js)
@@ -53,7 +55,8 @@ if(ODECAST_NPM)
   if(NOT installed STREQUAL lock)
     file(REMOVE_RECURSE ${npm_tree})
     file(COPY ${assets}/package.json ${assets}/package-lock.json DESTINATION ${npm_tree})
-    execute_process(COMMAND ${ODECAST_NPM} ci --ignore-scripts --no-audit --no-fund --fetch-retries=1
+    execute_process(COMMAND ${ODECAST_NPM} ci --ignore-scripts --no-audit --no-fund
+                            --fetch-retries=1
                     WORKING_DIRECTORY ${npm_tree} TIMEOUT 120
                     RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE why)
     if(failed EQUAL 0)
@@ -69,7 +72,8 @@ endif()
 set(library_files "")
 if(EXISTS ${page_library}/LICENSE)
   set(library_files ${page_library}/dist/uPlot.iife.min.js)
-  install(FILES ${page_library}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/odecast RENAME LICENSE.uPlot)
+  install(FILES ${page_library}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/odecast
+          RENAME LICENSE.uPlot)
 endif()
 list(TRANSFORM page_files PREPEND ${assets}/)
 # Named after what it holds, so that it is written anew when uPlot comes or goes.

@@ -19,8 +19,8 @@ set(ODECAST_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-co
 # the last bit (fused() of core/pack.hpp is the same everywhere); errno is never looked at.
 set(ODECAST_NUMERICS -ffp-contract=off -fno-math-errno)
 
-# Overruns that reach a return address, or a buffer whose size is known, end the program. Sanitizers see more and are in the way of
-# these; without optimisation the second does nothing but warn.
+# Overruns that reach a return address, or a buffer whose size is known, end the program. Sanitizers
+# see more and are in the way of these; without optimisation the second does nothing but warn.
 if(ODECAST_SANITIZE OR ODECAST_FUZZ)
   set(ODECAST_HARDENING "")
 else()
@@ -32,19 +32,22 @@ else()
       "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${level}>")
 endif()
 
-# For what is linked here: addresses are resolved at the start, and the table of them is read-only from then on. Who links the installed
-# library chooses for himself.
+# For what is linked here: addresses are resolved at the start, and the table of them is read-only
+# from then on. Who links the installed library chooses for himself.
 function(odecast_link_options target)
   target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now)
 endfunction()
 
 function(odecast_compile_options target)
-  target_compile_options(${target} PRIVATE ${ODECAST_WARNINGS} ${ODECAST_NUMERICS} ${ODECAST_HARDENING}
+  target_compile_options(${target} PRIVATE
+                         ${ODECAST_WARNINGS} ${ODECAST_NUMERICS} ${ODECAST_HARDENING}
                          $<$<BOOL:${ODECAST_WERROR}>:-Werror>)
   if(ODECAST_SANITIZE)
-    # Checks of every pointer double the time to compile Eigen, and find nothing that the address sanitizer, or the fault itself, does not.
-    # Instrumented code makes GCC see uninitialised values inside the standard library.
-    target_compile_options(${target} PRIVATE -fsanitize=${ODECAST_SANITIZE} -fno-sanitize=null,alignment,object-size,vptr
+    # Checks of every pointer double the time to compile Eigen, and find nothing that the address
+    # sanitizer, or the fault itself, does not. Instrumented code makes GCC see uninitialised values
+    # inside the standard library.
+    target_compile_options(${target} PRIVATE -fsanitize=${ODECAST_SANITIZE}
+                           -fno-sanitize=null,alignment,object-size,vptr
                            -fno-sanitize-recover=all -fno-omit-frame-pointer
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(${target} PUBLIC -fsanitize=${ODECAST_SANITIZE})

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "odecast/core/numbers.hpp"
 #include "odecast/core/text.hpp"
 
 namespace odecast {
@@ -95,7 +96,7 @@ class Cells {
     const auto a = mean(reading, above, name), b = mean(reading, below, name);
     if (!a || !b) return std::nullopt;
     const double value = a->value / b->value;
-    return Measured{value, std::abs(value) * std::hypot(a->se / a->value, b->se / b->value),
+    return Measured{value, std::abs(value) * root_sum_square(a->se / a->value, b->se / b->value),
                     std::min(a->n, b->n)};
   }
 
@@ -278,8 +279,8 @@ std::vector<Claim> paper_claims(const Setting& s, const StudyOptions& options,
         const auto& n = results.at("jaggedness").numbers;
         const double value = n.at("jagged_16000") / n.at("jagged_250");
         return Measured{value,
-                        value * std::hypot(n.at("jagged_16000_se") / n.at("jagged_16000"),
-                                           n.at("jagged_250_se") / n.at("jagged_250")),
+                        value * root_sum_square(n.at("jagged_16000_se") / n.at("jagged_16000"),
+                                                n.at("jagged_250_se") / n.at("jagged_250")),
                         10};
       });
   add("r50-covers", "With r = 0.5 the band always holds the data.",

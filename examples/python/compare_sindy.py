@@ -2,8 +2,10 @@
 # %% [markdown]
 # # Beside SINDy
 #
-# The same noisy data for both. PySINDy (`pip install pysindy`) finds sparse equations; an ensemble of them is a
-# posterior like any other, so that `odecast.forecast` draws from it and the scores compare like with like.
+# The same noisy data for both. PySINDy (`pip install pysindy`) finds sparse equations; an ensemble
+# of them is a
+# posterior like any other, so that `odecast.forecast` draws from it and the scores compare like
+# with like.
 
 # %%
 import numpy as np
@@ -27,11 +29,13 @@ print(ours.equations())
 def sindy(rng):
     first = rng.integers(0, len(run.times) - 1500)
     part = slice(first, first + 1500)
-    model = pysindy.SINDy(optimizer=pysindy.STLSQ(threshold=0.1), feature_library=pysindy.PolynomialLibrary(degree=2),
+    model = pysindy.SINDy(optimizer=pysindy.STLSQ(threshold=0.1),
+                          feature_library=pysindy.PolynomialLibrary(degree=2),
                           differentiation_method=pysindy.SmoothedFiniteDifference())
     model.fit(run.states[part], t=run.times[part])
     coefficients, powers = model.coefficients(), np.array([
-        [1 if name == v else 2 if name == f"{v}^2" else int(v in name.split()) for v in ("x0", "x1", "x2")]
+        [1 if name == v else 2 if name == f"{v}^2" else int(v in name.split()) for v in ("x0", "x1",
+                                                                                         "x2")]
         for name in model.get_feature_names()])
     return coefficients, powers
 
@@ -50,5 +54,6 @@ theirs = odecast.forecast(draw, start, until=2, step=0.01, draws=20, variables=[
 mine = ours.forecast(start, until=2, step=0.01, draws=20)
 for name, fc in (("SINDy", theirs), ("odecast", mine)):
     scores = odecast.score(fc, truth, system="Lorenz")
-    print(f"{name}: rmse {scores['rmse']['all']:.3g}, valid for {scores['vpt']['time']:.2f} time units")
+    print(f"{name}: rmse {scores['rmse']['all']:.3g}, valid for {scores['vpt']['time']:.2f} time "
+          f"units")
 assert odecast.score(mine, truth)["rmse"]["all"] < 1

@@ -1,8 +1,10 @@
 # %% [markdown]
 # # Sprott B, as in the paper
 #
-# One trajectory of dx/dt = y z, dy/dt = x - y, dz/dt = 1 - x y is observed; the network learns it with dropout and
-# forecasts from another start. The paper's settings: no scaling, forward differences, ten hidden units.
+# One trajectory of dx/dt = y z, dy/dt = x - y, dz/dt = 1 - x y is observed; the network learns it
+# with dropout and
+# forecasts from another start. The paper's settings: no scaling, forward differences, ten hidden
+# units.
 
 # %%
 import odecast
@@ -13,15 +15,18 @@ train
 
 # %% [markdown]
 # ## Three dropout rates
-# The spread of the draws is set by the rate, not by the amount of data: score the bands before relying on them.
+# The spread of the draws is set by the rate, not by the amount of data: score the bands before
+# relying on them.
 
 # %%
 for rate in (0.05, 0.25, 0.5):
     model = odecast.fit(train, scale="none", derivative="forward", dropout=rate)
     fc = model.forecast([-1, -1, -1], until=10, step=0.02, draws=1000, blow_up="until")
     scores = odecast.score(fc, test, system="SprottB")
-    print(f"r = {rate}: objective {model.summary['objective']:.7f}, coverage {scores['coverage']['all']:.2f}, "
-          f"width {scores['width']['all']:.2f}, valid for {scores['vpt']['lyapunov_times']:.2f} Lyapunov times")
+    print(f"r = {rate}: objective {model.summary['objective']:.7f}, coverage "
+          f"{scores['coverage']['all']:.2f}, "
+          f"width {scores['width']['all']:.2f}, valid for {scores['vpt']['lyapunov_times']:.2f} "
+          f"Lyapunov times")
 
 # The minima that two independent programs found (DESIGN, section 3).
 assert abs(odecast.fit(train, scale="none", dropout=0.05).summary["objective"] - 0.23617777) < 1e-7

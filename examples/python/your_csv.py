@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Your own CSV
 #
-# A table with a column of times and one per variable. Here one is made, with noise, gaps and a decimal comma, as
+# A table with a column of times and one per variable. Here one is made, with noise, gaps and a
+# decimal comma, as
 # measuring programs write them; put the name of yours in its place.
 
 # %%
@@ -25,7 +26,8 @@ assert facts["gaps"] == 1
 
 # %% [markdown]
 # ## Hold out the end, learn from the rest
-# `derivative="auto"` tries the derivatives on held-out rows; `terms="select"` keeps what the data support.
+# `derivative="auto"` tries the derivatives on held-out rows; `terms="select"` keeps what the data
+# support.
 
 # %%
 train, test = data.split(holdout=0.1)
@@ -35,7 +37,8 @@ print(model.equations())
 
 # %% [markdown]
 # ## Forecast the part that was held out, and score it
-# Without a start the forecast continues from the last observation. Dropout 0 has no spread of its own: the start's
+# Without a start the forecast continues from the last observation. Dropout 0 has no spread of its
+# own: the start's
 # uncertainty is what there is.
 
 # %%

@@ -1,5 +1,6 @@
 #include "odecast/core/numbers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -51,6 +52,15 @@ long checked_size(double value, long most, const std::string& what, const std::s
     throw_usage({what, format_number(value), "at most " + format_number(static_cast<double>(most)),
                  remedy});
   return std::lround(value);
+}
+
+double root_sum_square(double a, double b) {
+  const double larger = std::max(std::abs(a), std::abs(b));
+  if (!(larger > 0) || !std::isfinite(larger) || std::isnan(a + b))
+    return std::abs(a) + std::abs(b);
+  const int exponent = std::ilogb(larger);  // a power of two takes no digit away
+  a = std::scalbn(a, -exponent), b = std::scalbn(b, -exponent);
+  return std::scalbn(std::sqrt(a * a + b * b), exponent);
 }
 
 }  // namespace odecast

@@ -20,4 +20,8 @@ std::optional<double> parse_number(std::string_view text);
 /// that does not fit is undefined.
 long checked_size(double value, long most, const std::string& what, const std::string& remedy);
 
+/// √(a² + b²), which does not overflow before the result does. That of the C library is rounded
+/// otherwise from one to the next; this has the same bits everywhere.
+double root_sum_square(double a, double b);
+
 }  // namespace odecast

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
 #include "odecast/derivatives/smoothing.hpp"
 
 namespace odecast {
@@ -212,7 +213,7 @@ void stream_differences(const ObservationSource& source, const Scaling& scaling,
       block.states(used, j) = w.states[0][j];
       block.derivatives(used, j) = (w.states[1][j] - w.states[0][j]) / h;
       block.sigma(used, j) =
-          noise[j] > 0 ? std::hypot(last_sigma, std::sqrt(2.0) * noise[j] / h) : last_sigma;
+          noise[j] > 0 ? root_sum_square(last_sigma, std::sqrt(2.0) * noise[j] / h) : last_sigma;
     }
   };
   const auto central = [&](const Window& w) {
@@ -234,7 +235,7 @@ void stream_differences(const ObservationSource& source, const Scaling& scaling,
                  (w.states[static_cast<std::size_t>(i)][j] - u[j]);
       block.states(used, j) = u[j];
       block.derivatives(used, j) = sum;
-      block.sigma(used, j) = std::hypot(curvature[j] * product, noise[j] * std::sqrt(square));
+      block.sigma(used, j) = root_sum_square(curvature[j] * product, noise[j] * std::sqrt(square));
     }
   };
 

@@ -211,9 +211,9 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
           if (share[k] > 0) least = std::min(least, now[k]), most = std::max(most, now[k]);
         const double c = normal_quantile((1 + f.level) / 2);
         lower = noisy_quantile(tail, sigma, now, share, least - reach, most + reach,
-                               middle - std::hypot(middle - lower, c * sigma));
+                               middle - root_sum_square(middle - lower, c * sigma));
         upper = noisy_quantile(1 - tail, sigma, now, share, least - reach, most + reach,
-                               middle + std::hypot(upper - middle, c * sigma));
+                               middle + root_sum_square(upper - middle, c * sigma));
       }
       f.observed_q_lower(at + 1, i) = offset + scale * lower;
       f.observed_q_upper(at + 1, i) = offset + scale * upper;
@@ -476,8 +476,9 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
            &upper = calibration->observed ? f.observed_upper : f.upper;
     for (int t = 0; t < rows; ++t)
       for (int i = 0; i < s.n; ++i) {
-        const double sd = calibration->observed ? std::hypot(f.sd(t + 1, i), (*options.noise)[i])
-                                                : f.sd(t + 1, i);
+        const double sd = calibration->observed
+                              ? root_sum_square(f.sd(t + 1, i), (*options.noise)[i])
+                              : f.sd(t + 1, i);
         const double reach =
             calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
             (sd + kCalibrationFloor * model.size[i]);

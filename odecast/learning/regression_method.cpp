@@ -352,12 +352,13 @@ Fit regression_in_time(const ObservationSource& source, const RegressionMethod& 
                    : stopped       ? "stopped"
                    : r.settled     ? "posterior"
                                    : "not_converged";
+  const char* of = is_weak(plan) ? "integrals" : "rows";
   summary.reason =
       !summary.usable ? "no term is left, or a coefficient is not finite"
-      : bootstrap     ? fmt::format("{} replicates of {} {} in blocks, degree {}", drawn, rows,
-                                is_weak(plan) ? "integrals" : "rows", degree)
-                      : fmt::format("normal posterior of {} coefficients of degree {} from {} {}",
-                                    summary.terms, degree, rows, is_weak(plan) ? "integrals" : "rows");
+      : bootstrap
+          ? fmt::format("{} replicates of {} {} in blocks, degree {}", drawn, rows, of, degree)
+          : fmt::format("normal posterior of {} coefficients of degree {} from {} {}",
+                        summary.terms, degree, rows, of);
   if (summary.usable && is_weak(plan))
     summary.reason += fmt::format("; chi^2 {:.3g} per degree of freedom", r.misfit);
   if (summary.usable && stopped)

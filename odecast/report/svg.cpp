@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 
+#include "odecast/core/numbers.hpp"
 #include "odecast/report/axes.hpp"
 #include "odecast/report/markup.hpp"
 
@@ -275,7 +276,7 @@ double distance_to_segment(const Point& p, const Point& a, const Point& b) {
   const double dx = b.x - a.x, dy = b.y - a.y, square = dx * dx + dy * dy;
   const double along = square > 0 ? ((p.x - a.x) * dx + (p.y - a.y) * dy) / square : 0;
   const double s = std::clamp(along, 0.0, 1.0);
-  return std::hypot(p.x - a.x - s * dx, p.y - a.y - s * dy);
+  return root_sum_square(p.x - a.x - s * dx, p.y - a.y - s * dy);
 }
 
 /// Without the points that a straight line passes closer than anyone can see.
@@ -402,8 +403,8 @@ void append_line(std::string& out, const Line& line, const Frame& frame) {
   const std::size_t n = length(line);
   std::string path, dots;
   for (const Run& run : make_runs({line.x.data(), n}, {line.y.data(), n}, frame)) {
-    const bool dot = run.size() <= 2 &&
-                     std::hypot(run.back().x - run.front().x, run.back().y - run.front().y) < 1;
+    const bool dot = run.size() <= 2 && root_sum_square(run.back().x - run.front().x,
+                                                        run.back().y - run.front().y) < 1;
     if (dot) {
       dots += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\"/>\n", px(run[0].x),
                           px(run[0].y), px(line.width * 1.4), color(line.ink));

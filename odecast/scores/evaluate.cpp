@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/observations/inspection.hpp"
@@ -398,7 +399,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     double square = 0, norm = 0;
     for (Eigen::Index i = 0, m = 0; i < n; ++i) {
       const double mean = made.mean(row, i), sd = made.sd(row, i), error = y[i] - mean;
-      const double full = f.noise ? std::hypot(sd, (*f.noise)[i]) : sd;
+      const double full = f.noise ? root_sum_square(sd, (*f.noise)[i]) : sd;
       one.scores(row - 1, i) = std::abs(error) / (full + kCalibrationFloor * model.size[i]);
       if (m == moving || climate.moving[static_cast<std::size_t>(m)] != i) continue;
       one.covered(row - 1, m) = lower(row, i) <= y[i] && y[i] <= upper(row, i);

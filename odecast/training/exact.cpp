@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/training/lbfgs.hpp"
@@ -153,7 +154,7 @@ void polish(ExactObjective& objective, int n, int k, Vector& theta, const Observ
   if (size > kMostPolished) return;
   const auto normalise = [&](Vector& x) {
     for (int j = 0; j < k; ++j) {
-      const double length = std::hypot(x.segment(j * n, n).norm(), x[k * n + j]);
+      const double length = root_sum_square(x.segment(j * n, n).norm(), x[k * n + j]);
       if (!(length > 0)) continue;
       x.segment(j * n, n) /= length;
       x[k * n + j] /= length;

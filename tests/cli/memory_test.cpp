@@ -8,7 +8,7 @@ constexpr double kConstant = 64;  // MB that no file has to pay for
 class MemoryTest : public BadInputTest {
  protected:
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ODECAST_SANITIZED
     GTEST_SKIP() << "sanitizers take memory of their own";
 #endif
   }

@@ -52,5 +52,30 @@ TEST(NumbersTest, SizesThatDoNotFitAreRefused) {
     EXPECT_THROW(checked_size(bad, 10, "", ""), Error) << bad;
 }
 
+TEST(NumbersTest, RootSumSquareIsThatOfMoreDigits) {
+  Stream stream(3, Purpose::observation_noise, 0);
+  for (int i = 0; i < 10'000; ++i) {
+    const double a = stream.normal(), b = stream.normal() * std::pow(10, i % 9);
+    const auto exact = static_cast<double>(
+        std::sqrt(static_cast<long double>(a) * a + static_cast<long double>(b) * b));
+    // Half a unit from each of the root and the sum, which the root halves, and of the squares.
+    EXPECT_NEAR(root_sum_square(a, b), exact, 1.25 * 0x1p-52 * exact) << a << ' ' << b;
+    for (const int exponent : {-1000, -700, 900})
+      EXPECT_EQ(root_sum_square(std::ldexp(a, exponent), std::ldexp(b, exponent)),
+                std::ldexp(root_sum_square(a, b), exponent));
+  }
+}
+
+TEST(NumbersTest, RootSumSquareOfZeroInfinityAndNaN) {
+  constexpr double infinity = std::numeric_limits<double>::infinity(),
+                   none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(root_sum_square(0, -0.0), 0);
+  EXPECT_EQ(root_sum_square(-3, 4), 5);
+  EXPECT_EQ(root_sum_square(infinity, -infinity), infinity);
+  EXPECT_EQ(root_sum_square(1, -infinity), infinity);
+  EXPECT_TRUE(std::isnan(root_sum_square(none, 1)));
+  EXPECT_TRUE(std::isnan(root_sum_square(0, none)));
+}
+
 }  // namespace
 }  // namespace odecast

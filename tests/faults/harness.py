@@ -1,4 +1,5 @@
-"""What the parts of ./test faults share: small inputs, runs of the program, and what every run must leave behind."""
+"""What the parts of ./test faults share: small inputs, runs of the program, and what every run must
+leave behind."""
 import gzip
 import mmap
 import os
@@ -13,29 +14,36 @@ import sys
 import tempfile
 import time
 
-KINDS = ['open', 'read', 'write', 'fsync', 'syncdir', 'rename', 'close', 'mkdir', 'unlink', 'lock', 'thread', 'malloc']
+KINDS = ['open', 'read', 'write', 'fsync', 'syncdir', 'rename', 'close', 'mkdir', 'unlink', 'lock',
+         'thread', 'malloc']
 OLD = b'an older file, whose bytes stay until the new one is whole\n'
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Form:
-    """A command line, what it reads on standard input, what it writes, and whether that is a folder of work."""
+    """A command line, what it reads on standard input, what it writes, and whether that is a folder
+    of work."""
 
     def __init__(self, name, words, outputs=(), stdin=None, folder=None, template=None, cost=1.0):
         self.name, self.words, self.outputs, self.stdin = name, words.split(), list(outputs), stdin
         self.verb = self.words[0]
         self.folder = folder      # a folder of work: may hold units after a failure, and goes on
-        self.template = template  # what stands in the work directory before: name of a folder in the base
+        # What stands in the work directory before: name of a folder in the base
+        self.template = template
         self.cost = cost          # thinner samples where one run takes long
 
 
 FIT = 'fit ../in/small.csv --threads 2 --posterior '
-SMALL_TUNE = '--posterior regression --degree 1,2 --blocks 2 --starts 4 --leads 1 --draws 2 --threads 2 -o study'
-SMALL_COMPARE = ('--systems {} --noise 0 --rows 50 --starts 20 --held-out 20 --horizon 0.1 --leads 1 --draws 2 '
+SMALL_TUNE = ('--posterior regression --degree 1,2 --blocks 2 --starts 4 --leads 1 --draws 2 '
+              '--threads 2 -o study')
+SMALL_COMPARE = ('--systems {} --noise 0 --rows 50 --starts 20 --held-out 20 --horizon 0.1 --leads '
+                 '1 --draws 2 '
                  '--threads 2 -o study')
 SMALL_REPRODUCE = '--adam-seeds 2 --batches 1 --threads 2 -o study'
-POSTERIORS = {'trajectory': 'trajectory', 'regression': 'regression', 'bootstrap': 'bootstrap --replicates 3',
-              'dropout': 'dropout --starts 2 --hidden 6', 'ensemble': 'ensemble --members 2 --trainer adam --batches 1'}
+POSTERIORS = {'trajectory': 'trajectory', 'regression': 'regression',
+              'bootstrap': 'bootstrap --replicates 3',
+              'dropout': 'dropout --starts 2 --hidden 6',
+              'ensemble': 'ensemble --members 2 --trainer adam --batches 1'}
 
 FORMS = [
     Form('simulate', 'simulate SprottB --until 1 --step 0.1 --noise 0.01 -o out.csv', ['out.csv']),
@@ -45,21 +53,32 @@ FORMS = [
     Form('inspect-gz', 'inspect ../in/small.csv.gz --json'),
     Form('inspect-npz', 'inspect ../in/small.npz'),
     Form('inspect-stdin', 'inspect -', stdin='small.csv'),
-    *[Form('fit-' + name, FIT + words + ' -o model.json', ['model.json'], cost=3 if name == 'trajectory' else 1)
+    *[Form('fit-' + name, FIT + words + ' -o model.json', ['model.json'],
+           cost=3 if name == 'trajectory' else 1)
       for name, words in POSTERIORS.items()],
-    Form('fit-report', FIT + 'regression --report page.html -o model.json', ['model.json', 'page.html']),
-    Form('fit-calibrate', 'fit ../in/long.csv --posterior regression --calibrate --holdout 0.4 --threads 2 -o model.json',
+    Form('fit-report', FIT + 'regression --report page.html -o model.json',
+         ['model.json', 'page.html']),
+    Form('fit-calibrate',
+         'fit ../in/long.csv --posterior regression --calibrate --holdout 0.4 --threads 2 -o '
+         'model.json',
          ['model.json'], cost=10),
-    Form('fit-gz', 'fit ../in/small.csv.gz --posterior regression --threads 2 --json -o model.json', ['model.json']),
-    Form('fit-npz', 'fit ../in/small.npz --posterior regression --threads 2 -o model.json', ['model.json']),
-    Form('fit-stdin', 'fit - --posterior regression --threads 2 -o model.json', ['model.json'], stdin='small.csv'),
+    Form('fit-gz', 'fit ../in/small.csv.gz --posterior regression --threads 2 --json -o model.json',
+         ['model.json']),
+    Form('fit-npz', 'fit ../in/small.npz --posterior regression --threads 2 -o model.json',
+         ['model.json']),
+    Form('fit-stdin', 'fit - --posterior regression --threads 2 -o model.json', ['model.json'],
+         stdin='small.csv'),
     Form('fit-missing', 'fit ../in/none.csv -o model.json', ['model.json']),
     Form('fit-bad', 'fit ../in/bad.csv -o model.json', ['model.json']),
-    *[Form('forecast-' + name, f'forecast ../in/{name}.json --until 3.5 --draws 6 --threads 2 -o out.csv', ['out.csv'])
+    *[Form('forecast-' + name,
+           f'forecast ../in/{name}.json --until 3.5 --draws 6 --threads 2 -o out.csv', ['out.csv'])
       for name in POSTERIORS],
-    Form('forecast-report', 'forecast ../in/regression.json --at ../in/later.csv --truth ../in/later.csv --draws 6 --threads 2 '
+    Form('forecast-report',
+         'forecast ../in/regression.json --at ../in/later.csv --truth ../in/later.csv --draws 6 '
+         '--threads 2 '
          '--report page.html -o out.csv', ['out.csv', 'page.html'], cost=3),
-    Form('forecast-mean', 'forecast ../in/regression.json --until 3.5 --field mean -o out.csv', ['out.csv']),
+    Form('forecast-mean', 'forecast ../in/regression.json --until 3.5 --field mean -o out.csv',
+         ['out.csv']),
     Form('score', 'score ../in/forecast.csv ../in/later.csv'),
     Form('score-json', 'score ../in/forecast.csv ../in/later.csv --json'),
     Form('equations', 'equations ../in/trajectory.json'),
@@ -69,23 +88,34 @@ FORMS = [
     Form('predict', 'predict ../in/dropout.json --at 1,1,1'),
     Form('predict-json', 'predict ../in/ensemble.json --at 1,1,1 --draws 5 --json'),
     Form('plot', 'plot ../in/forecast.csv --truth ../in/later.csv -o out.svg', ['out.svg']),
-    Form('split', 'split ../in/small.csv --train early.csv --test late.csv', ['early.csv', 'late.csv']),
+    Form('split', 'split ../in/small.csv --train early.csv --test late.csv',
+         ['early.csv', 'late.csv']),
     Form('systems', 'systems'),
     Form('systems-one', 'systems SprottB --json'),
     Form('lyapunov', 'lyapunov SprottB --until 20 --transient 1'),
     Form('lyapunov-model', 'lyapunov ../in/regression.json --until 60 --transient 1'),
-    Form('attractor', 'attractor ../in/regression.json ../in/small.csv --draws 2 --pieces 2 --threads 2'),
-    Form('evaluate', 'evaluate ../in/regression.json ../in/small.csv --starts 20 --draws 6 --leads 2 --horizon 0.2 --threads 2'),
-    Form('calibrate', 'calibrate ../in/regression.json ../in/small.csv --starts 20 --draws 6 --leads 2 --horizon 0.2 --threads 2 '
+    Form('attractor',
+         'attractor ../in/regression.json ../in/small.csv --draws 2 --pieces 2 --threads 2'),
+    Form('evaluate',
+         'evaluate ../in/regression.json ../in/small.csv --starts 20 --draws 6 --leads 2 --horizon '
+         '0.2 --threads 2'),
+    Form('calibrate',
+         'calibrate ../in/regression.json ../in/small.csv --starts 20 --draws 6 --leads 2 '
+         '--horizon 0.2 --threads 2 '
          '-o model.json', ['model.json']),
-    Form('calibrate-itself', 'calibrate model.json ../in/small.csv --starts 20 --draws 6 --leads 2 --horizon 0.2 --threads 2',
+    Form('calibrate-itself',
+         'calibrate model.json ../in/small.csv --starts 20 --draws 6 --leads 2 --horizon 0.2 '
+         '--threads 2',
          ['model.json'], template='own-model'),
     Form('tune', 'tune ../in/small.csv ' + SMALL_TUNE, folder='study', cost=4),
-    Form('tune-again', 'tune ../in/small.csv ' + SMALL_TUNE, folder='study', template='tuned', cost=2),
+    Form('tune-again', 'tune ../in/small.csv ' + SMALL_TUNE, folder='study', template='tuned',
+         cost=2),
     Form('compare', 'compare ' + SMALL_COMPARE.format('Lorenz'), folder='study', cost=15),
-    Form('compare-again', 'compare ' + SMALL_COMPARE.format('Lorenz'), folder='study', template='compared', cost=2),
+    Form('compare-again', 'compare ' + SMALL_COMPARE.format('Lorenz'), folder='study',
+         template='compared', cost=2),
     Form('reproduce', 'reproduce ' + SMALL_REPRODUCE, folder='study', cost=1000),
-    Form('reproduce-again', 'reproduce ' + SMALL_REPRODUCE, folder='study', template='reproduced', cost=50),
+    Form('reproduce-again', 'reproduce ' + SMALL_REPRODUCE, folder='study', template='reproduced',
+         cost=50),
 ]
 
 TEMPORARY = re.compile(r'\.tmp$|\.odecast-probe|\.part$|^\.')
@@ -104,7 +134,8 @@ def masked(data):
 
 
 def wait(process, limit):
-    """Waits for the end of a process; whether it came within the limit, after which it is killed."""
+    """Waits for the end of a process; whether it came within the limit, after which it is
+    killed."""
     with_end = os.pidfd_open(process.pid)
     try:
         poll = select.poll()
@@ -119,7 +150,8 @@ def wait(process, limit):
 
 
 def clean_environment():
-    return {k: v for k, v in os.environ.items() if not k.startswith(('FAULT_', 'ODECAST_', 'LD_'))} | {'LC_ALL': 'C.UTF-8'}
+    ours = ('FAULT_', 'ODECAST_', 'LD_')
+    return {k: v for k, v in os.environ.items() if not k.startswith(ours)} | {'LC_ALL': 'C.UTF-8'}
 
 
 class Place:
@@ -141,11 +173,15 @@ class Place:
         """Empties the directory and puts what stands there before the form runs."""
         for name in os.listdir(self.work):
             path = os.path.join(self.work, name)
-            shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
         if form is None:
             return
         if form.template:
-            shutil.copytree(os.path.join(self.base, form.template), self.work, dirs_exist_ok=True, symlinks=True)
+            shutil.copytree(os.path.join(self.base, form.template), self.work, dirs_exist_ok=True,
+                            symlinks=True)
         for name in form.outputs:
             path = os.path.join(self.work, name)
             if not os.path.exists(path):
@@ -168,7 +204,8 @@ class Place:
         environment = dict(self.environment)
         if fault:
             kind, error, ever, n = fault
-            environment.update(LD_PRELOAD=shim, FAULT_KIND=kind, FAULT_ERRNO=str(error), FAULT_N=str(n),
+            environment.update(LD_PRELOAD=shim, FAULT_KIND=kind, FAULT_ERRNO=str(error),
+                               FAULT_N=str(n),
                                FAULT_REPORT=self.report_path)
             if ever:
                 environment['FAULT_EVER'] = '1'
@@ -179,10 +216,12 @@ class Place:
         for file in (self.out, self.err):
             file.seek(0)
             file.truncate()
-        source = open(os.path.join(self.base, 'in', form.stdin), 'rb') if form and form.stdin else subprocess.DEVNULL
+        source = open(os.path.join(self.base, 'in', form.stdin),
+                      'rb') if form and form.stdin else subprocess.DEVNULL
         begin = time.monotonic()
         try:
-            process = subprocess.Popen(command, cwd=self.work, env=environment, stdin=source, stdout=self.out,
+            process = subprocess.Popen(command, cwd=self.work, env=environment, stdin=source,
+                                       stdout=self.out,
                                        stderr=self.err, preexec_fn=before, close_fds=True)
         finally:
             if source != subprocess.DEVNULL:
@@ -201,7 +240,8 @@ class Place:
 
 def build_shim(to):
     path = os.path.join(to, 'shim.so')
-    subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-o', path, os.path.join(HERE, 'shim.c'), '-ldl'], check=True)
+    subprocess.run(['cc', '-O2', '-shared', '-fPIC', '-o', path, os.path.join(HERE, 'shim.c'),
+                    '-ldl'], check=True)
     return path
 
 
@@ -211,7 +251,8 @@ def make_inputs(program, base):
     os.makedirs(place)
 
     def odecast(words):
-        done = subprocess.run([program] + words.split(), cwd=place, env=clean_environment(), capture_output=True)
+        done = subprocess.run([program] + words.split(), cwd=place, env=clean_environment(),
+                              capture_output=True)
         if done.returncode != 0:
             sys.exit(f'faults: odecast {words}: exit {done.returncode}\n{done.stderr.decode()}')
 
@@ -222,17 +263,20 @@ def make_inputs(program, base):
     with open(os.path.join(place, 'small.csv'), 'rb') as file, gzip.GzipFile(
             os.path.join(place, 'small.csv.gz'), 'wb', mtime=0) as to:
         to.write(file.read())
-    with open(os.path.join(place, 'whole.csv')) as file, open(os.path.join(place, 'later.csv'), 'w') as to:
+    with open(os.path.join(place, 'whole.csv')) as file, open(os.path.join(place, 'later.csv'),
+                                                              'w') as to:
         lines = file.readlines()
         head = [line for line in lines if line[0] in '#t']
-        to.writelines(['t,x,y,z\n'] + [line for line in lines if line not in head and float(line.split(',')[0]) > 3.001])
+        to.writelines(['t,x,y,z\n'] + [line for line in lines if line not in head
+                                       and float(line.split(',')[0]) > 3.001])
     with open(os.path.join(place, 'bad.csv'), 'w') as file:
         file.write('t,x\n0,1\n1,what\n')
     for name, words in POSTERIORS.items():
         odecast(f'fit small.csv --posterior {words} -o {name}.json')
     odecast('forecast regression.json --at later.csv --draws 6 -o forecast.csv')
     os.makedirs(os.path.join(base, 'own-model'))
-    shutil.copy(os.path.join(place, 'regression.json'), os.path.join(base, 'own-model', 'model.json'))
+    shutil.copy(os.path.join(place, 'regression.json'), os.path.join(base, 'own-model',
+                                                                     'model.json'))
 
 
 class Base:
