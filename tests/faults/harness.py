@@ -295,8 +295,9 @@ class Base:
 
 
 def seed_limits():
-    """No core files from the runs."""
+    """No core files from the runs; and SIGINT as programs find it, not ignored as in a background job."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def signal_name(code):
