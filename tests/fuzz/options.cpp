@@ -3,6 +3,7 @@
 // Whatever reads options refuses with an Error.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "apps/odecast/commands.hpp"
 #include "fuzz/fuzz.hpp"
@@ -41,11 +42,11 @@ void answer(const Use& use) {
 void use(const Arguments& a) {
   const std::string& name = a.command().name;
   origin(a);
+  static std::set<std::string> seen;  // help and defaults are the same for every line: once is enough
+  const bool first = seen.insert(name).second;
+  if (first) help_text(a.command());
   for (const Option& o : a.command().options) {
-    if (o.value.empty()) {
-      a.given(o.name);
-      continue;
-    }
+    if (o.value.empty() || !(first || a.given(o.name))) continue;
     a.text(o.name);
     a.words(o.name);
     answer([&] { fuzz::require(std::isfinite(a.number(o.name))); });
@@ -91,7 +92,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
           command.options[static_cast<unsigned char>(word[1]) % command.options.size()];
       word = option.name + (option.value.empty() ? "" : "=" + word.substr(2));
     }
-  help_text(command);
   answer([&] { use(Arguments(command, words)); });
   return 0;
 }
