@@ -37,12 +37,12 @@ void write_error(const char* text) noexcept {
   end_at_once(interruption_text(), 128 + stop_requested());
 }
 
-/// Work looks at the request when it comes to it; what does not in 0.8 s is ended.
+/// Work looks at the request when it comes to it; what does not in 0.5 s is ended.
 extern "C" void on_signal(int signal) {
   const int saved = errno;
   if (stop_requested() != 0) end_interrupted();  // asked twice: at once
   request_stop(signal);
-  const itimerval soon{{0, 0}, {0, 800'000}};
+  const itimerval soon{{0, 0}, {0, 500'000}};
   ::setitimer(ITIMER_REAL, &soon, nullptr);
   errno = saved;
 }

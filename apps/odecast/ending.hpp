@@ -5,7 +5,7 @@
 namespace odecast::cli {
 
 /// Before anything else: SIGINT, SIGTERM and SIGHUP ask the work to stop and end it themselves
-/// after 0.8 s, or at the second; a closed pipe or a file over its limit is a write error; out of
+/// after 0.5 s, or at the second; a closed pipe or a file over its limit is a write error; out of
 /// memory is exit code 4 wherever it happens.
 void install_endings();
 
