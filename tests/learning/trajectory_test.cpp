@@ -464,7 +464,7 @@ TEST(TrajectoryTest, AMissingInputIsRefusedByItsRow) {
     const std::string what = e.what();
     EXPECT_NE(what.find("input F"), what.npos) << what;
     EXPECT_NE(what.find("row 7 (t = 0.6)"), what.npos) << what;
-    EXPECT_NE(what.find("--missing drop"), what.npos) << what;
+    EXPECT_NE(what.find("missing=drop"), what.npos) << what;
   }
 }
 

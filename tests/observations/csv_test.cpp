@@ -68,15 +68,15 @@ TEST(CsvTest, ErrorsSayWhereWhatAndWhatToDo) {
             "  3 | 1,abc\n"
             "  Correct the value or remove the line.");
   // Words from the first row on may be names of trajectories.
-  EXPECT_NE(message("t,run,x\n0,a,1\n1,a,2\n").find("--id"), std::string::npos);
-  EXPECT_EQ(message("t,run,x\n0,1,1\n1,a,2\n").find("--id"), std::string::npos);
+  EXPECT_NE(message("t,run,x\n0,a,1\n1,a,2\n").find(": id with its name"), std::string::npos);
+  EXPECT_EQ(message("t,run,x\n0,1,1\n1,a,2\n").find(": id with its name"), std::string::npos);
   EXPECT_EQ(
       message("t,x\n0,1\n0,2\n"),
       "file.csv, line 3, column t: found time 0 after 0 in line 2, expected times that increase "
       "along a trajectory.\n"
       "  3 | 0,2\n"
-      "  1. Keep one row of each time: --duplicates first or --duplicates mean.\n"
-      "  2. Tell several trajectories apart: a column named trajectory (or --id NAME), a blank "
+      "  1. Keep one row of each time: duplicates=first or duplicates=mean.\n"
+      "  2. Tell several trajectories apart: a column named trajectory (or id NAME), a blank "
       "line "
       "between them, or a file for each.");
   EXPECT_EQ(
@@ -84,7 +84,7 @@ TEST(CsvTest, ErrorsSayWhereWhatAndWhatToDo) {
       "file.csv, line 2, column y: found 2 cells in '0,1', expected 3 (t, x, y) separated by ','.\n"
       "  2 | 0,1\n"
       "  1. Complete or remove the line.\n"
-      "  2. If another character separates the columns: --separator, one of , ; tab |.");
+      "  2. If another character separates the columns: separator, one of , ; tab |.");
   for (const auto& [text, part] :
        std::vector<std::pair<std::string, std::string>>{{"", "no lines"},
                                                         {"\n\n# x\n", "no lines"},
@@ -140,7 +140,7 @@ TEST(CsvTest, MissingCellsSplitTheTrajectoryOnRequest) {
             "file.csv, line 4, column x: found 'NA', a missing value, expected a finite number.\n"
             "  4 | 2,NA,1\n"
             "  1. Correct the value.\n"
-            "  2. Leave such rows out and split the trajectory there: --missing drop.");
+            "  2. Leave such rows out and split the trajectory there: missing=drop.");
   const Dataset d = parse_observations(text, "f", {.missing = MissingRule::drop});
   ASSERT_EQ(d.trajectories.size(), 2u);
   EXPECT_EQ(d.trajectories[0].times, (std::vector<double>{0, 1}));
@@ -163,7 +163,7 @@ TEST(CsvTest, EverySpellingOfMissingIsKnown) {
        {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
         "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"}) {
     const std::string text = "t,x\n0,1\n1," + cell + "\n2,3\n";
-    EXPECT_NE(message(text).find("--missing drop"), std::string::npos) << cell;
+    EXPECT_NE(message(text).find("missing=drop"), std::string::npos) << cell;
     EXPECT_EQ(parse_observations(text, "f", {.missing = MissingRule::drop}).trajectories.size(), 2u)
         << cell;
   }
@@ -228,7 +228,7 @@ TEST(CsvTest, WhatCanBeReadInTwoWaysIsRefusedWithBoth) {
       message("t;x\n0;1,234\n1;2,500\n"),
       "file.csv, line 2: found '1,234', which reads as 1.234 with a decimal comma and as 1234 with "
       "commas between thousands, expected numbers that can be read in one way only.\n"
-      "  1. If it is a decimal comma: --decimal comma.\n"
+      "  1. If it is a decimal comma: decimal=comma.\n"
       "  2. If not, write the numbers without commas between thousands.");
   EXPECT_EQ(parse_observations("t;x\n0;1,234\n1;2,500\n", "f", {.decimal = ','})
                 .trajectories[0]
@@ -240,7 +240,7 @@ TEST(CsvTest, WhatCanBeReadInTwoWaysIsRefusedWithBoth) {
       message("t;x\n0;1.5\n1;2,5\n"),
       "file.csv, lines 2 and 3: found '1.5' with a decimal point and '2,5' with a decimal comma, "
       "expected one decimal mark.\n"
-      "  1. Say which: --decimal point or --decimal comma.\n"
+      "  1. Say which: decimal=point or decimal=comma.\n"
       "  2. Correct the file.");
   EXPECT_NE(message("t;x\n0;1.5\n1;2,5\n", {.decimal = '.'}).find("line 3, column x: found '2,5'"),
             std::string::npos);

@@ -101,7 +101,7 @@ TEST(NpyTest, TimesComeFromTheFirstColumnOrAStep) {
   EXPECT_EQ(d.trajectories[0].times, (std::vector<double>{0, 0.5, 1}));
   const std::string vector = npy("'<f8'", false, "3,", bytes_of<double>({4, 5, 6}));
   EXPECT_EQ(parse_observations(vector, "f", {.step = 2}).trajectories[0].states(2, 0), 6);
-  EXPECT_NE(message(vector).find("--sample-step H"), std::string::npos);
+  EXPECT_NE(message(vector).find("sample_step H"), std::string::npos);
   // Three dimensions: trajectories.
   const Dataset two = parse_observations(
       npy("'<f8'", false, "2, 2, 2", bytes_of<double>({0, 1, 1, 2, 0, 3, 1, 4})), "f");
@@ -224,12 +224,12 @@ TEST(NpzTest, ErrorsSayWhatIsWrong) {
   const std::string t = vector("3,", {0, 1, 2});
   EXPECT_EQ(message(format_zip({{"t.npy", t}, {"x.npy", vector("2,", {1, 2})}})),
             "file, array 'x': found shape (2), expected 3 rows as in 't'.\n"
-            "  1. Choose the arrays to read: --variables A,B,….\n"
+            "  1. Choose the arrays to read: variables A,B,….\n"
             "  2. Save arrays of equal length.");
   EXPECT_EQ(message(format_zip({{"t.npy", t}, {"x.npy", vector("3,", {1, nan, 2})}})),
             "file, row 2, column x: found 'nan', a missing value, expected a finite number.\n"
             "  1. Correct the value.\n"
-            "  2. Leave such rows out and split the trajectory there: --missing drop.");
+            "  2. Leave such rows out and split the trajectory there: missing=drop.");
   EXPECT_EQ(message(vector("2, 2", {0, 1, 1, inf})),
             "file, row 2, column x1: found inf, expected a finite number. Correct the value or "
             "remove the row.");
