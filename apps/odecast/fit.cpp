@@ -132,7 +132,8 @@ int run_fit(const Arguments& a) {
     std::error_code ignored;
     ReadOptions read = fit_columns(a);
     read.may_keep = std::holds_alternative<TrajectoryMethod>(options.method) && !calibrate;
-    if (a.text("--missing") == "auto" && read.may_keep) read.missing = MissingRule::keep;
+    if (a.text("--posterior") == "trajectory" && !a.given("--missing") && read.may_keep)
+      read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
       return std::filesystem::is_regular_file(path, ignored);
@@ -140,7 +141,7 @@ int run_fit(const Arguments& a) {
     if (calibrate) {
       result = fit_calibrated(data.emplace(read_observations(inputs, read, &table)),
                               a.number("--holdout"), options, observer, &judged);
-    } else if (again && !std::holds_alternative<TrajectoryMethod>(options.method)) {
+    } else if (again && streams(options.method)) {
       const ObservationSource source = source_of_files(inputs, read);
       result = fit(source, options, observer);
       table = *source.table;
@@ -263,10 +264,9 @@ Command fit_command() {
   for (Option& o : reading_options()) {
     if (o.name == "--missing") {
       o.help +=
-          ";\nkeep what else was observed (trajectory only); auto: keep for\ntrajectory, else an "
-          "error";
-      o.initial = "auto";
-      o.choices = {"auto", "error", "drop", "keep"};
+          ";\nkeep what else was observed (trajectory only, its\ndefault where --posterior names "
+          "it)";
+      o.choices.push_back("keep");
     }
     options.push_back(o);
   }

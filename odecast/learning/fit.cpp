@@ -11,34 +11,35 @@ struct Overloaded : F... {
   using F::operator()...;
 };
 
-/// What ran becomes part of the model.
-Fit recorded(Fit fit, const FitOptions& options) {
-  fit.model.settings = settings(options);
+/// `data` where the method asks for them.
+Fit learnt(const Dataset* data, const ObservationSource& source, const FitOptions& options,
+           const Observer& observer) {
+  const auto inputs = static_cast<int>(source.inputs.size()) + (options.time_name.empty() ? 0 : 1);
+  check(options, source.dimension(), inputs);
+  Fit fit = std::visit(
+      Overloaded{[&](const TrajectoryMethod& m) { return learn(*data, m, options, observer); },
+                 [&](const auto& m) { return learn(source, m, options, observer); }},
+      options.method);
+  fit.model.settings = settings(options);  // what ran becomes part of the model
   return fit;
 }
 
 }  // namespace
 
+bool streams(const Method& method) {
+  const auto* network = std::get_if<DropoutMethod>(&method);
+  return network ? network->exact()
+                 : std::holds_alternative<RegressionMethod>(method) ||
+                       std::holds_alternative<BootstrapMethod>(method);
+}
+
 Fit fit(const Dataset& data, const FitOptions& options, const Observer& observer) {
-  if (const auto* method = std::get_if<TrajectoryMethod>(&options.method)) {
-    const auto inputs = static_cast<int>(data.inputs.size()) + (options.time_name.empty() ? 0 : 1);
-    check(options, data.dimension(), inputs);
-    return recorded(learn(data, *method, options, observer), options);
-  }
-  return fit(source_of(data), options, observer);
+  return learnt(&data, source_of(data), options, observer);
 }
 
 Fit fit(const ObservationSource& source, const FitOptions& options, const Observer& observer) {
-  const auto inputs = static_cast<int>(source.inputs.size()) + (options.time_name.empty() ? 0 : 1);
-  check(options, source.dimension(), inputs);
-  const auto rows = [&](const auto& method) { return learn(source, method, options, observer); };
-  return recorded(std::visit(Overloaded{[&](const TrajectoryMethod& method) {
-                                          return learn(dataset_of(source), method, options,
-                                                       observer);
-                                        },
-                                        rows},
-                             options.method),
-                  options);
+  if (streams(options.method)) return learnt(nullptr, source, options, observer);
+  return fit(dataset_of(source), options, observer);
 }
 
 }  // namespace odecast

@@ -41,8 +41,8 @@ struct Fit {
 /// data that cannot be learnt from.
 Fit fit(const Dataset& data, const FitOptions& options, const Observer& observer = ignore_progress);
 
-/// The same in passes over a source, the same bits. By the exact trainer and by regression on
-/// forward and central differences memory does not grow with the rows; all other ways hold them.
+/// The same from a source, gone through in passes where the method streams(): by forward and
+/// central differences memory does not grow with the rows then. All other ways hold them.
 Fit fit(const ObservationSource& source, const FitOptions& options,
         const Observer& observer = ignore_progress);
 

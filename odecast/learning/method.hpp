@@ -101,6 +101,9 @@ using Method = std::variant<TrajectoryMethod, RegressionMethod, BootstrapMethod,
 /// "trajectory", "regression", "bootstrap", "dropout", "ensemble": in the order of the variant.
 std::string_view method_name(const Method& method);
 
+/// Whether it learns from rows one after another: regression, bootstrap, the exact trainer.
+bool streams(const Method& method);
+
 struct FitOptions {
   Method method = TrajectoryMethod{};
   /// map: learn u_{i+1} = f(u_i) from rows that are evenly spaced; no derivative is taken.

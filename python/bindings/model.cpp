@@ -45,9 +45,9 @@ FitResult fit_data(const Data& data, nb::dict keywords, nb::object report, nb::o
     if (with_page) check_writable(page);
     const Fit learnt =
         calibrate ? fit_calibrated(*data.dataset(), a.number("--holdout"), options, observer(watch))
-        : std::holds_alternative<TrajectoryMethod>(options.method)
-            ? fit(*data.dataset(), options, observer(watch))
-            : fit(data.source([&] { watch.poll(); }), options, observer(watch));
+        : streams(options.method)
+            ? fit(data.source([&] { watch.poll(); }), options, observer(watch))
+            : fit(*data.dataset(), options, observer(watch));
     if (!learnt.summary.trusted) result.complaint = cli::fit_complaint(learnt.summary);
     if (!learnt.summary.usable) return;
     result.model = std::make_shared<FittedModel>(learnt.model);

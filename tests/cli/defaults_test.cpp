@@ -54,16 +54,6 @@ TEST_F(DefaultsTest, ADefaultThatIsGivenChangesNothing) {
 
 TEST_F(DefaultsTest, TheDefaultMethodByItsNameIsTheDefault) {
   EXPECT_EQ(model({"--posterior", "trajectory"}), model({}));
-  std::string holes;  // with missing cells, too
-  for (const auto& line : split(read("data.csv"), '\n')) {
-    const auto cells = split(line, ',');
-    holes += cells.size() == 4 && cells[0].ends_with("4")
-                 ? cells[0] + "," + cells[1] + ",," + cells[3]
-                 : line;
-    holes += '\n';
-  }
-  write("data.csv", holes);
-  EXPECT_EQ(model({"--posterior", "trajectory"}), model({}));
 }
 
 TEST_F(DefaultsTest, AMethodOptionThatTheMethodDoesNotHaveIsRefused) {

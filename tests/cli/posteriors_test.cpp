@@ -236,7 +236,7 @@ TEST_F(CommandsTest, OptionsOfOtherPosteriorsAreRefused) {
   refused({"--dropout", "0.1", "--degree", "auto"}, "--posterior regression");
   refused({"--posterior", "trajectory", "--degree", "auto"}, "--posterior regression");
   refused({"--replicates", "10"}, "--posterior bootstrap");
-  refused({"--members", "10"}, "--posterior ensemble");
+  refused({"--members", "11"}, "--posterior ensemble");
   refused({"--posterior", "bootstrap", "--replicates", "1"}, "--replicates");
   refused({"--posterior", "regression", "--dropout", "0.1"}, "--posterior dropout");
   refused({"--posterior", "regression", "--missing", "keep"}, "--missing drop");

@@ -295,7 +295,7 @@ class Base:
 
 
 def seed_limits():
-    """No core files from the runs; and SIGINT as programs find it, not ignored as in a background job."""
+    """No core files; and SIGINT as programs find it, not ignored as in a background job."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

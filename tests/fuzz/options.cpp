@@ -42,7 +42,8 @@ void answer(const Use& use) {
 void use(const Arguments& a) {
   const std::string& name = a.command().name;
   origin(a);
-  static std::set<std::string> seen;  // help and defaults are the same for every line: once is enough
+  static std::set<std::string>
+      seen;  // help and defaults are the same for every line: once is enough
   const bool first = seen.insert(name).second;
   if (first) help_text(a.command());
   for (const Option& o : a.command().options) {
