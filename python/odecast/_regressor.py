@@ -38,7 +38,7 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """
 
     def __init__(self, degree=2, hidden="auto", dropout=0.25, rescale=False, scale="standard", kind="flow",
-                 derivative="forward", noise=None, gap=None, terms="all", layers=None, activation="tanh",
+                 derivative=None, noise=None, gap=None, terms=None, layers=None, activation="tanh",
                  trainer="auto", starts=8, max_iterations=10000, sample_step=None, seed=1, threads="all",
                  posterior="dropout"):
         self.degree = degree
@@ -136,7 +136,7 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             runs = [run.states for run in data]
             before, after = np.vstack([u[:-1] for u in runs]), np.vstack([u[1:] for u in runs])
         else:
-            method = "central4" if self.derivative in ("weak", "auto") else self.derivative
+            method = "central4" if self.derivative in ("weak", "auto") else self.derivative or "forward"
             before, after = data._core.derivatives(method)
         return r2_score(after, self.model_.predict(before))
 

@@ -44,10 +44,10 @@ def test_every_public_thing_has_an_example():
 
 def test_signatures_show_the_command_lines_defaults():
     parameters = inspect.signature(odecast.fit).parameters
-    assert parameters["degree"].default == 2 and parameters["derivative"].default == "forward"
+    assert parameters["degree"].default == 2 and parameters["derivative"].default is None
     assert parameters["hidden"].default == "auto" and parameters["rescale"].default is False
     assert inspect.signature(odecast.Model.forecast).parameters["draws"].default == 1000
-    assert "dropout : R, default 0.25" in odecast.fit.__doc__
+    assert "replicates : N, default 100" in odecast.fit.__doc__
 
 
 def test_stubs_are_those_of_the_functions():

@@ -141,7 +141,7 @@ def sealed(body: dict) -> str:
 def test_overflow_is_said(model, tmp_path):
     body = json.loads(model._core.to_text())
     del body["checksum"]
-    for layer in body["layers"]:
+    for layer in body["law"]["layers"]:
         layer["weights"]["values"] = [1e150 * w for w in layer["weights"]["values"]]
     (tmp_path / "model.json").write_text(sealed(body))
     broken = odecast.load(tmp_path / "model.json")

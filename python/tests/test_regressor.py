@@ -28,7 +28,8 @@ def test_every_check_of_scikit_learn():
 def test_parameters_are_options_of_fit():
     known = odecast.fit.__signature__.parameters
     for name, value in odecast.ODERegressor().get_params().items():
-        assert known[name].default == ("auto" if name == "posterior" else value)  # dropout: an ordinary regression
+        # dropout: an ordinary regression
+        assert known[name].default == {"posterior": "auto", "dropout": None}.get(name, value)
 
 
 def test_a_trajectory_is_fitted_as_by_fit(train):
