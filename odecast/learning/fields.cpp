@@ -523,10 +523,11 @@ const std::vector<Field>& fit_fields() {
 }
 
 FitOptions fit_options(const std::map<std::string, std::string>& given) {
-  for (const auto& [name, value] : given)
+  for (const auto& entry : given)
     if (std::none_of(fit_fields().begin(), fit_fields().end(),
-                     [&](const Field& f) { return f.name == name; }))
-      throw_usage({"`" + name + "`", "an unknown name", "a setting of fit", "See its help."});
+                     [&](const Field& f) { return f.name == entry.first; }))
+      throw_usage(
+          {"`" + entry.first + "`", "an unknown name", "a setting of fit", "See its help."});
   const auto word = given.find("posterior");
   const bool named = word != given.end() && word->second != "auto";
   FitOptions o{.method = method_of(named ? word->second : chosen_method(given))};
@@ -537,7 +538,6 @@ FitOptions fit_options(const std::map<std::string, std::string>& given) {
     if (f.get(o)) {
       f.set(o, found->second);
     } else if (!initial) {
-      FitOptions other{.method = TrajectoryMethod{}};
       throw_usage({"`" + f.name + "`",
                    fmt::format("it without effect by `posterior={}`", method_name(o.method)),
                    methods_with(f), "Remove the option, or add what it needs."});

@@ -10,6 +10,8 @@ template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
 
 /// `data` where the method asks for them.
 Fit learnt(const Dataset* data, const ObservationSource& source, const FitOptions& options,
