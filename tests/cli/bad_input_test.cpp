@@ -1,5 +1,7 @@
 #include "cli/bad_input.hpp"
 
+#include "support/sanitized.hpp"
+
 namespace odecast::cli_test {
 namespace {
 
@@ -248,6 +250,7 @@ TEST_F(BadInputTest, ModelTruncated) {
 }
 
 TEST_F(BadInputTest, ModelWithOneByteChanged) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   make_one_dimensional_model({"--hidden", "1"});
   const std::string whole = read("one.json");
   int tried = 0;

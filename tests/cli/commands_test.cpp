@@ -3,12 +3,15 @@
 #include <cstdlib>
 #include <regex>
 
+#include "support/sanitized.hpp"
+
 namespace odecast::cli_test {
 namespace {
 
 // --- the same bytes everywhere
 
 TEST_F(CommandsTest, SameBytesOfFit) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   make_data();
   expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5"});
   expect_same({"fit", "train.csv", "--trainer", "adam", "--batches", "5", "--scale", "none",
@@ -24,6 +27,7 @@ TEST_F(CommandsTest, SameBytesOfFit) {
 }
 
 TEST_F(CommandsTest, SameBytesOfFitOfManyRows) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   // Training starts threads from 100 000 rows on.
   std::string text = "t,x,y\n";
   for (int i = 0; i <= 120'000; ++i) {
@@ -35,6 +39,7 @@ TEST_F(CommandsTest, SameBytesOfFitOfManyRows) {
 }
 
 TEST_F(CommandsTest, SameBytesOfForecast) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   make_model();
   const Words call = {"forecast", "model.json", "--until", "1.5", "--draws", "1000"};
   const auto with = [&](const Words& more) {

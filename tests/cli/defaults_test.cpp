@@ -2,6 +2,7 @@
 #include <regex>
 
 #include "cli/commands.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast::cli_test {
 namespace {
@@ -35,6 +36,7 @@ class DefaultsTest : public CommandsTest {
 };
 
 TEST_F(DefaultsTest, ADefaultThatIsGivenChangesNothing) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   const auto options = defaults(run({"fit", "--help"}).out);
   ASSERT_GE(options.size(), 25u);
   for (const Words& by :

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast::cli_test {
 namespace {
@@ -33,6 +34,7 @@ std::string noise(int rows, int columns, bool walk) {
 }
 
 TEST_F(EndingsTest, AMessageThatCannotBeWrittenCostsNoExitCode) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   make_data();
   write("noise.csv", noise(20, 3, false));
   for (const char* to : {"/dev/full", ""}) {
@@ -92,6 +94,7 @@ TEST_F(EndingsTest, SizesBeyondAllBoundsAreWrongUsage) {
 // Nothing can be learnt from noise, and that is said soon: bounds of work, not of time, and twenty
 // times what they take here.
 TEST_F(EndingsTest, FitsOfNoiseGiveUp) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   write("short.csv", noise(20, 3, false));
   write("wide.csv", noise(1000, 10, false));
   write("walk.csv", noise(2000, 3, true));
@@ -110,6 +113,7 @@ TEST_F(EndingsTest, FitsOfNoiseGiveUp) {
 }
 
 TEST_F(EndingsTest, ABudgetEndsAFitWithWhatItHas) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   write("walk.csv", noise(2000, 3, true));
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"--degree", "3"},
@@ -131,6 +135,7 @@ TEST_F(EndingsTest, ABudgetEndsAFitWithWhatItHas) {
 }
 
 TEST_F(EndingsTest, AnOlderModelStaysWhereNoneWasLearnt) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   make_data();
   run_well({"fit", "train.csv"});
   const std::string before = read("model.json");

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "cli/commands.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast::cli_test {
 namespace {
@@ -44,6 +45,7 @@ TEST_F(CommandsTest, RegressionAndBootstrapFromFitToForecast) {
 }
 
 TEST_F(CommandsTest, WhatIsNotToBeTrustedIsSaidAgain) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   run_well({"simulate", "VanDerPol", "--until", "50", "--step", "0.05", "--noise", "0.02", "-o",
             "noisy.csv"});
   for (const std::string posterior : {"regression", "bootstrap", "trajectory"}) {
@@ -143,6 +145,7 @@ TEST_F(CommandsTest, ExponentsFollowTheUnitOfTime) {
             "one.csv"});
   std::string micro = "t,x,y,z\n";
   const auto rows = csv_rows(read("one.csv"));
+  ODECAST_NOT_UNDER_SANITIZERS();
   for (std::size_t k = 1; k < rows.size(); ++k)
     micro += rows[k][0] + "e-6," + rows[k][1] + "," + rows[k][2] + "," + rows[k][3] + "\n";
   write("micro.csv", micro);
@@ -292,6 +295,7 @@ TEST_F(CommandsTest, TrajectoryPosteriorOfADrivenSystem) {
   run_well({"split", "all.csv", "--holdout", "0.1", "--train", "train.csv", "--test", "test.csv"});
   const Json fit = json_of({"fit", "train.csv", "--inputs", "F", "--posterior", "trajectory",
                             "--degree", "3", "-o", "model.json"});
+  ODECAST_NOT_UNDER_SANITIZERS();
   EXPECT_EQ(fit["status"], "converged");
   // dv/dt has the force with coefficient 1.
   const Json equations = json_of({"equations", "model.json", "--format", "json"})["equations"];
@@ -394,6 +398,7 @@ TEST_F(CommandsTest, OptionsChooseThePosterior) {
   run_well({"simulate", "Henon", "-o", "henon.csv"});
   const auto trainer = [&](Words words) {
     words.insert(words.begin(), "fit");
+  ODECAST_NOT_UNDER_SANITIZERS();
     words.insert(words.end(), {"-o", "chosen.json"});
     EXPECT_LE(run(words).code, 1) << joined(words);  // some of them do not fit
     return Json::parse(read("chosen.json"))["training"]["trainer"].get<std::string>();

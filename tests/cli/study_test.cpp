@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast::cli_test {
 namespace {
@@ -77,6 +78,7 @@ TEST_F(StudyCommandTest, TuneGoesOnWithTheSameOptionsOnly) {
 }
 
 TEST_F(StudyCommandTest, ComparePutsPosteriorsBesideEachOther) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   const std::string text =
       run_well({"compare", "--systems", "SprottS", "--noise", "0.05", "--rows", "400", "--starts",
                 "40", "--held-out", "40", "--horizon", "2", "--leads", "4", "--draws", "20"})
@@ -92,6 +94,7 @@ TEST_F(StudyCommandTest, ComparePutsPosteriorsBesideEachOther) {
 // The short way and the long way find the same bands; the page shows what they hold before and
 // after.
 TEST_F(StudyCommandTest, FitCalibratesOnTheRowsItHoldsOut) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   const Json fit = Json::parse(run_well({"fit", "data.csv", "--derivative", "weak", "--calibrate",
                                          "--holdout", "0.4", "-o", "model.json", "--json"})
                                    .out);

@@ -13,6 +13,7 @@
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "support/models.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast {
 namespace {
@@ -232,6 +233,7 @@ Model mixed_model(double rate) {
 }
 
 TEST(ForecastTest, EnumeratedEqualsAMillionDraws) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   for (const double rate : {0.1, 0.4}) {
     const Model model = mixed_model(rate);
     ForecastOptions o;

@@ -15,6 +15,7 @@
 #include "odecast/observations/smoother.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast {
 namespace {
@@ -188,6 +189,7 @@ TEST(TrajectoryTest, EquationsThatDoNotFitAreReported) {
   const Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(1, 1), 20, 0.02), 0.02, 1);
   const Fit poor = fit_by_trajectory(data, 1), good = fit_by_trajectory(data, 3);
   EXPECT_EQ(poor.summary.status, "misfit");
+  ODECAST_NOT_UNDER_SANITIZERS();
   EXPECT_TRUE(poor.model.trajectory->misfit);
   EXPECT_GT(poor.model.trajectory->continuity, 0.1);
   EXPECT_NE(poor.summary.reason.find("higher degree"), std::string::npos);
@@ -200,6 +202,7 @@ TEST(TrajectoryTest, AConstantVariableDoesNotHoldTheOthers) {
   const auto alone = best_equations(fit_by_trajectory(data, 3).model);
   data.variables.push_back("c");
   Trajectory& t = data.trajectories[0];
+  ODECAST_NOT_UNDER_SANITIZERS();
   t.states.conservativeResize(Eigen::NoChange, 3);
   t.states.col(2).setOnes();
   const Fit both = fit_by_trajectory(data, 3);
@@ -217,6 +220,7 @@ TEST(TrajectoryTest, AConstantVariableStaysConstant) {
   data.variables.push_back("c");
   Matrix& states = data.trajectories[0].states;
   states.conservativeResize(Eigen::NoChange, 3);
+  ODECAST_NOT_UNDER_SANITIZERS();
   states.col(2).setConstant(4);
   const auto found = best_equations(fit_by_trajectory(data, 3).model);
   EXPECT_TRUE(found[2].terms.empty());
@@ -323,6 +327,7 @@ TEST(TrajectoryTest, CleanDrivenDataGiveTheEquationsAndTellHeldFromLinear) {
     Dataset data{
         {"x", "v"},
         {shaken_duffing(300, 0.05, held, 0.3, 1), shaken_duffing(200, 0.05, held, 0.3, 2)}};
+  ODECAST_NOT_UNDER_SANITIZERS();
     data.inputs = {"F"};
     const Fit found = fit_driven(data, held);
     expect_duffing(best_equations(found.model), 1e-11, 0);
@@ -346,6 +351,7 @@ TEST(TrajectoryTest, NoisyForcedDuffingHasItsTerms) {
   Dataset data = orbit("ForcedDuffing", system.start, 100, 0.05);
   data.inputs = system.inputs;
   Trajectory& t = data.trajectories[0];
+  ODECAST_NOT_UNDER_SANITIZERS();
   t.inputs.resize(t.rows(), 1);
   for (int k = 0; k < t.rows(); ++k)
     system.drive(t.times[static_cast<std::size_t>(k)], t.inputs.row(k).data());
@@ -365,6 +371,7 @@ TEST(TrajectoryTest, GroupsOfObservationsAreDrivenByTheInputsBetweenThem) {
   // these.
   const double step = 0.002;
   Dataset data{{"x", "v"}, {shaken_duffing(9000, step, true, 0.02, 3)}};
+  ODECAST_NOT_UNDER_SANITIZERS();
   data.inputs = {"F"};
   data = noisy(data, 0.005, 1);
   const Matrix& states = data.trajectories[0].states;
@@ -382,6 +389,7 @@ TEST(TrajectoryTest, AnInputThatDoesNothingIsNotATerm) {
   Dataset data = alone;
   data.inputs = {"w"};
   Trajectory& t = data.trajectories[0];
+  ODECAST_NOT_UNDER_SANITIZERS();
   t.inputs.resize(t.rows(), 1);
   Stream stream(8, Purpose::initial_state, 0);
   for (auto& w : t.inputs.reshaped()) w = stream.normal();

@@ -11,6 +11,7 @@
 #include "odecast/regression/weak_regression.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/sanitized.hpp"
 #include "support/series.hpp"
 
 namespace odecast {
@@ -190,6 +191,7 @@ TEST(WeakPosteriorTest, ErrorsInVariablesDoNotBiasIt) {
 }
 
 TEST(WeakPosteriorTest, BlocksTellWhatAllRowsTell) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   // A circle, long enough for several blocks. What is lost at the cuts, a sixtieth of the test
   // functions at most, moves a coefficient by √(1/60) of its sd; five of these are 0.65.
   const int count = 100'000;

@@ -11,6 +11,7 @@
 #include "odecast/learning/fit.hpp"
 #include "odecast/scores/lyapunov.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast {
 namespace {
@@ -183,6 +184,7 @@ TEST_F(LearntTest, TheRightEquationsAreAsNearAsTheHalvesOfTheData) {
 
 // For pictures: 1600 radians at 3 % and the error of the fit.
 TEST_F(LearntTest, LargestExponentOfTheLearntEquations) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   const auto found = largest_exponent(learn());
   ASSERT_TRUE(found);
   EXPECT_NEAR(*found, *system.lyapunov, 0.1 * *system.lyapunov);
@@ -216,6 +218,7 @@ TEST_F(LearntTest, SlowerTimeChangesTheSpectrumOnly) {
 
 // rho = 0.7 × 28 has no chaos: the run ends in a point.
 TEST_F(LearntTest, OtherEquationsGoElsewhere) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   const MonomialBasis basis(3, 2);
   const auto c = changed(learn(), data, [&](const FieldTerm& term, double& theta) {
     if (term.equation == 1 && basis.powers(term.monomial) == std::vector{1, 0, 0}) theta *= 0.7;
@@ -225,6 +228,7 @@ TEST_F(LearntTest, OtherEquationsGoElsewhere) {
 }
 
 TEST_F(LearntTest, UnevenRowsHaveNoSpectrum) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   Trajectory uneven = data;
   uneven.states(700, 1) = std::nan("");
   AttractorOptions o = options;

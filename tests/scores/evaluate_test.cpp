@@ -13,6 +13,7 @@
 #include "odecast/model/model_file.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast {
 namespace {
@@ -467,6 +468,7 @@ TEST(EvaluateTest, CoarseRowsAreNotTakenForNoise) {
 }
 
 TEST(EvaluateTest, RowsBeyondTheCertifiedTimeAreStartsOfTheirOwn) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   // As a split leaves them: a simulated run is certified from its start on, and the late rows begin
   // after that.
   Dataset late = run(find_system("Lorenz"), Eigen::Vector3d(-8, 7, 27), 60, 0.01);

@@ -6,6 +6,7 @@
 
 #include "odecast/core/random.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast {
 namespace {
@@ -67,6 +68,7 @@ TEST(LyapunovTest, ScatterOfDrawsIsThePosteriorsAndTheFiniteTimes) {
 }
 
 TEST(LyapunovTest, CatalogueValuesAndLiouville) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   for (const char* name : {"SprottB", "Lorenz", "Rossler"}) {
     const System system = find_system(name);
     const auto s = lyapunov_spectrum(system.field, system.start, {.until = 3000});

@@ -13,6 +13,7 @@
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
 #include "studies/compare.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast {
 namespace {
@@ -143,6 +144,7 @@ TEST_F(TuneTest, BlocksMustBeLongerThanTheHorizon) {
 // variables has the standard error of the judging starts, and that of the 95 % point of the
 // calibrating ones about as much.
 TEST_F(TuneTest, CalibratedBandsOfAComparisonHoldTheirLevel) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   CompareOptions o{.systems = {"SprottS"},
                    .noises = {0.05},
                    .rows = 600,
