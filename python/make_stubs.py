@@ -1,5 +1,6 @@
-"""python -P python/make_stubs.py, with the package installed, writes python/odecast/__init__.pyi from the functions
-themselves, whose keywords come from the command line's table."""
+"""python -P python/make_stubs.py, with the package installed, writes python/odecast/__init__.pyi
+from the functions themselves, whose keywords and types come from the tables of the library and of
+the command line."""
 
 from __future__ import annotations
 
@@ -21,42 +22,25 @@ Array = npt.NDArray[np.float64]
 Numbers = float | Sequence[float] | npt.NDArray[Any]
 Path = str | os.PathLike[str]
 Words = str | Sequence[str]
+Draw = Callable[[np.random.Generator], Callable[[float, Array], npt.ArrayLike]]
 Progress = bool | Callable[[str, float], object] | None
 
 __version__: str
 '''
 
 TYPES = {  # of parameters that are not options
-    "source": "Any", "states": "Any", "drive": "Any", "data": "Any", "report": "Path | None", "title": "str | None",
-    "progress": "Progress", "path": "Path", "init": "npt.ArrayLike | None", "at": "Any", "samples": "int",
-    "posterior": "Model | Callable[[np.random.Generator], Callable[[float, Array], npt.ArrayLike]] | Any",
-    "variables": "Words | None", "forecast": "Forecast | Path", "truth": "Any", "system": "str", "axes": "Any",
-    "u": "npt.ArrayLike", "return_sd": "bool", "format": 'Literal["text", "latex", "json", "c"]', "all": "bool",
-    "centre": 'Literal["mean", "median"]',
-}
-RETURNS = {"Model.equations": "Any", "Model.predict": "Any", "Model.forecast": "Any", "Data.to_dataframe": "Any",
-           "Forecast.to_dataframe": "Any", "Forecast.to_xarray": "Any", "Forecast.plot": "Any"}
+    "source": "Any", "states": "Any", "drive": "Any", "data": "Any", "report": "Path | None",
+    "title": "str | None", "progress": "Progress", "path": "Path", "init": "npt.ArrayLike | None",
+    "at": "Any", "samples": "int", "posterior": "Model | Draw | Any",
+    "variables": "Words | None", "forecast": "Forecast | Path", "truth": "Any", "system": "str",
+    "axes": "Any", "model": "Model | Path", "of": "Model | Path", "output": "Path | None",
+    "u": "npt.ArrayLike"}
+RETURNS = {"Model.equations": "Any", "Model.predict": "Any", "Model.forecast": "Any",
+           "Data.to_dataframe": "Any", "Forecast.to_dataframe": "Any", "Forecast.to_xarray": "Any",
+           "Forecast.plot": "Any", "systems": "Any"}
 
 
-def kind_of(name: str, option: dict) -> str:
-    """The type of an option's values."""
-    if not option["value"]:
-        return "bool"
-    if option["choices"]:
-        return f"Literal[{', '.join(repr(c) for c in option['choices'])}]"
-    value = option["value"]
-    if name == "set":
-        return "dict[str, float] | str"
-    if name in ("variables", "inputs", "schedule"):
-        return "Words"
-    if "…" in value:
-        return "Numbers"
-    if value in ("NAME", "ID", "TEXT"):
-        return "str"
-    return "float | str" if option["initial"] in ("auto", "all") else "float"
-
-
-def parameters(function, options: dict[str, dict]) -> str:
+def parameters(function) -> str:
     parts, star = [], False
     for p in inspect.signature(function).parameters.values():
         if p.kind is p.VAR_KEYWORD:
@@ -67,8 +51,7 @@ def parameters(function, options: dict[str, dict]) -> str:
         if p.name == "self":
             parts.append("self")
             continue
-        own = p.name not in options or (p.kind is not p.KEYWORD_ONLY)
-        kind = TYPES[p.name] if own else kind_of(p.name, options[p.name])
+        kind = TYPES[p.name] if p.annotation is p.empty else p.annotation
         if p.default is None and "None" not in kind and kind != "Any":
             kind += " | None"
         parts.append(f"{p.name}: {kind}" + ("" if p.default is p.empty else f" = {p.default!r}"))
@@ -79,11 +62,11 @@ def returns(name: str, function) -> str:
     if name in RETURNS:
         return RETURNS[name]
     text = inspect.signature(function).return_annotation
-    return {"np.ndarray": "Array", "list[np.ndarray]": "list[Array]", "np.ndarray | None": "Array | None",
-            "dict": "dict[str, Any]", "dict | None": "dict[str, Any] | None"}.get(text, text if isinstance(text, str) else "None")
+    text = text if isinstance(text, str) else "None"
+    return text.replace("np.ndarray", "Array").replace("dict", "dict[str, Any]")
 
 
-def class_stub(cls, options_of) -> list[str]:
+def class_stub(cls) -> list[str]:
     name = cls.__name__
     lines = [f"class {name}:"]
     for member, value in vars(cls).items():
@@ -91,40 +74,39 @@ def class_stub(cls, options_of) -> list[str]:
             continue
         function = getattr(value, "fget", None) or getattr(value, "func", None)
         if function is not None:
-            lines += ["    @property", f"    def {member}(self) -> {returns(f'{name}.{member}', function)}: ..."]
+            lines += ["    @property",
+                      f"    def {member}(self) -> {returns(f'{name}.{member}', function)}: ..."]
         elif member == "__getitem__":
             lines += ["    def __getitem__(self, which: int | str) -> Trajectory: ...",
                       "    def __iter__(self) -> Iterator[Trajectory]: ..."]
         elif inspect.isfunction(value):
-            lines.append(f"    def {member}({parameters(value, options_of(value))}) -> {returns(f'{name}.{member}', value)}: ...")
+            lines.append(f"    def {member}({parameters(value)}) -> "
+                         f"{returns(f'{name}.{member}', value)}: ...")
     return lines
 
 
 def stubs() -> str:
-    from odecast import _data, _forecast, _model
-
-    tables = {odecast.fit: _model._FIT, odecast.read: _data._READ, odecast.simulate: _data._SIMULATE,
-              odecast.forecast: _forecast._DRAWS, odecast.score: _forecast._SCORE, odecast.Data.split: _data._SPLIT,
-              odecast.Model.forecast: _model._FORECAST, odecast.Model.evaluate: _model._EVALUATE,
-              odecast.Model.calibrate: _model._EVALUATE, odecast.Forecast.report: _forecast._PAGE}
-    options_of = lambda function: tables.get(function, {})  # noqa: E731
-    lines = [HEAD, "class NotTrusted(UserWarning): ...", "", "class Trajectory(NamedTuple):", "    id: str",
-             "    times: Array", "    states: Array", "    inputs: Array", ""]
+    lines = [HEAD, "class NotTrusted(UserWarning): ...", "", "class Trajectory(NamedTuple):",
+             "    id: str", "    times: Array", "    states: Array", "    inputs: Array", "",
+             "class Tuning(NamedTuple):", "    model: Model", "    summary: dict[str, Any]", ""]
     for cls in (odecast.Data, odecast.Model, odecast.Forecast):
-        lines += [*class_stub(cls, options_of), ""]
-    for function in (odecast.read, odecast.simulate, odecast.fit, odecast.load, odecast.forecast, odecast.read_forecast,
-                     odecast.score):
+        lines += [*class_stub(cls), ""]
+    for function in (odecast.read, odecast.simulate, odecast.fit, odecast.load, odecast.forecast,
+                     odecast.read_forecast, odecast.score, odecast.systems, odecast.lyapunov,
+                     odecast.attractor, odecast.tune):
         name = function.__name__
-        lines.append(f"def {name}({parameters(function, options_of(function))}) -> {returns(name, function)}: ...")
-    regressor = odecast.ODERegressor
-    init = ", ".join(f"{p.name}: Any = {p.default!r}" for p in inspect.signature(regressor).parameters.values())
-    lines += ["", "class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):", "    model_: Model",
-              f"    def __init__(self, {init}) -> None: ..."]
+        lines.append(f"def {name}({parameters(function)}) -> {returns(name, function)}: ...")
+    regressor, options = odecast.ODERegressor, inspect.signature(odecast.fit).parameters
+    init = ", ".join(f"{p.name}: {options[p.name].annotation} = {p.default!r}"
+                     for p in inspect.signature(regressor).parameters.values())
+    lines += ["", "class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):",
+              "    model_: Model", f"    def __init__(self, {init}) -> None: ..."]
     for member in ("fit", "predict", "simulate", "forecast", "score"):
         parts = [p.name if p.name == "self" else f"**{p.name}: Any" if p.kind is p.VAR_KEYWORD else
                  f"{p.name}: Any" + ("" if p.default is p.empty else f" = {p.default!r}")
                  for p in inspect.signature(getattr(regressor, member)).parameters.values()]
-        result = {"fit": "ODERegressor", "forecast": "Forecast", "score": "float"}.get(member, "Array")
+        result = {"fit": regressor.__name__, "forecast": "Forecast", "score": "float"}
+        result = result.get(member, "Array")
         lines.append(f"    def {member}({', '.join(parts)}) -> {result}: ...")
     return "\n".join(lines).replace(", overload", "") + "\n"
 

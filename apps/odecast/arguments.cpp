@@ -50,6 +50,12 @@ std::string usage_line(const Command& c) {
 
 }  // namespace
 
+std::string marked(std::string_view option) {
+  std::string name(option.substr(2));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return "`" + name + "`";
+}
+
 std::optional<std::string> nearest(const std::string& word, const std::vector<std::string>& known) {
   const auto cost =
       [&](const std::string& name) {  // of equally near ones the name that the word begins
@@ -115,9 +121,9 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
     const std::string& value = given_.back().second;
     if (!option->choices.empty() &&
         std::find(option->choices.begin(), option->choices.end(), value) == option->choices.end())
-      throw_usage({"option " + option->name, shown(value),
+      throw_usage({marked(option->name), shown(value),
                    fmt::format("one of {}", fmt::join(option->choices, ", ")),
-                   "Use one of these words."});
+                   "Use one of these."});
   }
   const auto required =
       static_cast<std::size_t>(std::count_if(command.positionals.begin(), command.positionals.end(),
@@ -165,7 +171,7 @@ std::string Arguments::text(std::string_view name) const {
 double Arguments::number(std::string_view name) const {
   const auto value = parse_number(text(name));
   if (!value || !std::isfinite(*value))
-    throw_usage({"option " + std::string(name), shown(text(name)), "a finite number",
+    throw_usage({"option " + marked(name), shown(text(name)), "a finite number",
                  "Give a number such as 0.5 or 1e-3."});
   return *value;
 }
@@ -176,7 +182,7 @@ long Arguments::whole(std::string_view name, long smallest, long largest) const 
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
   if (error != std::errc{} || end != value.data() + value.size() || result < smallest ||
       result > largest)
-    throw_usage({"option " + std::string(name), shown(value),
+    throw_usage({"option " + marked(name), shown(value),
                  fmt::format("a whole number from {} to {}", smallest, largest),
                  "Give a number in that range."});
   return result;
@@ -187,7 +193,7 @@ std::uint64_t Arguments::seed() const {
   std::uint64_t result = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
   if (error != std::errc{} || end != value.data() + value.size())
-    throw_usage({"option --seed", shown(value), "a whole number >= 0 below 2^64",
+    throw_usage({"option `seed`", shown(value), "a whole number >= 0 below 2^64",
                  "Give a number such as 1."});
   return result;
 }
@@ -202,7 +208,7 @@ std::vector<std::string> Arguments::words(std::string_view name) const {
   const auto list = split_list(text(name));
   if (!list)
     throw_usage(
-        {"option " + std::string(name), shown(text(name)) + " with a quote that is not closed",
+        {"option " + marked(name), shown(text(name)) + " with a quote that is not closed",
          "names separated by commas",
          "Put a name that has a comma or a quote in quotes, the quote doubled: '\"x, m\",y'."});
   return *list;
@@ -213,8 +219,8 @@ std::vector<double> Arguments::numbers(std::string_view name) const {
   for (const auto& word : words(name)) {
     const auto value = parse_number(word);
     if (!value || !std::isfinite(*value))
-      throw_usage({"option " + std::string(name), shown(word) + " in " + shown(text(name)),
-                   "finite numbers separated by commas", "For example --init=-1,-1,-1."});
+      throw_usage({"option " + marked(name), shown(word) + " in " + shown(text(name)),
+                   "finite numbers separated by commas", "For example -1,-1,-1."});
     result.push_back(*value);
   }
   return result;

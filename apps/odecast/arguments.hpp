@@ -21,6 +21,9 @@ struct Option {
   std::string group = {};  ///< heading of the long help; empty: among those of the short one
 };
 
+/// The option as messages have it, for spelled() of core/text.hpp: "`max_steps`" for "--max-steps".
+std::string marked(std::string_view option);
+
 /// Lines of at most so many characters, broken at blanks.
 std::string wrapped(const std::string& text, std::size_t width);
 

@@ -25,9 +25,9 @@ std::string text_of(double value, double sd) {
                            : fmt::format("{:.3g}", value);
 }
 
-int run(const Arguments& a) {
-  const Model model = load_model(a.positional(0));
-  warn_of(a, model);
+}  // namespace
+
+AttractorOptions attractor_options(const Arguments& a, const Model& model) {
   AttractorOptions o;
   o.draws = static_cast<int>(a.whole("--draws", 0, 100'000));
   o.pieces = static_cast<int>(a.whole("--pieces", 2, 100'000));
@@ -40,36 +40,59 @@ int run(const Arguments& a) {
   if (o.noise && o.noise->size() == 1) o.noise = Vector::Constant(model.dimension(), (*o.noise)[0]);
   o.seed = a.seed();
   o.threads = a.threads();
+  return o;
+}
+
+const Trajectory& longest(const Dataset& data) {
+  return *std::max_element(data.trajectories.begin(), data.trajectories.end(),
+                           [](const auto& x, const auto& y) { return x.rows() < y.rows(); });
+}
+
+Json attractor_json(const AttractorComparison& c, const AttractorOptions& o) {
+  return {{"status", status_name(c.status)},
+          {"rows", c.rows},
+          {"spectrum_rows", c.spectrum_rows},
+          {"smoothing", c.smoothing},
+          {"pieces", o.pieces},
+          {"bins", c.bins},
+          {"halves", to_json(c.halves)},
+          {"model", to_json(c.model)},
+          {"model_sd", to_json(c.model_sd)},
+          {"draws",
+           {{"tried", o.draws},
+            {"bounded", c.bounded},
+            {"mean", to_json(c.draws)},
+            {"sd", to_json(c.draws_sd)}}},
+          {"seed", o.seed}};
+}
+
+std::string attractor_complaint(const AttractorComparison& c) {
+  return fmt::format(
+      "the mean field's run does not stay bounded ({}): it has no attractor here. Fit again, or "
+      "look at draws.",
+      status_name(c.status));
+}
+
+namespace {
+
+int run_attractor(const Arguments& a) {
+  const Model model = load_model(a.positional(0));
+  warn_of(a, model);
+  const AttractorOptions o = attractor_options(a, model);
   const Dataset data = read_truth(a, model, a.positional(1));
-  const Trajectory& longest =
-      *std::max_element(data.trajectories.begin(), data.trajectories.end(),
-                        [](const auto& x, const auto& y) { return x.rows() < y.rows(); });
+  const Trajectory& observed = longest(data);
   const AttractorComparison c = [&] {
     const Observer observer = progress(a);
-    return compare_attractors(model, longest, o, observer);
+    return compare_attractors(model, observed, o, observer);
   }();
   const bool bounded = c.status == SolveStatus::finished;
   if (a.json()) {
-    put_json(Json{{"status", status_name(c.status)},
-                  {"rows", c.rows},
-                  {"spectrum_rows", c.spectrum_rows},
-                  {"smoothing", c.smoothing},
-                  {"pieces", o.pieces},
-                  {"bins", c.bins},
-                  {"halves", to_json(c.halves)},
-                  {"model", to_json(c.model)},
-                  {"model_sd", to_json(c.model_sd)},
-                  {"draws",
-                   {{"tried", o.draws},
-                    {"bounded", c.bounded},
-                    {"mean", to_json(c.draws)},
-                    {"sd", to_json(c.draws_sd)}}},
-                  {"seed", o.seed}});
+    put_json(attractor_json(c, o));
   } else {
     std::string text = fmt::format(
         "{} pieces of {} rows of the model's run against the halves of "
         "{}{}\n\n{:<34}{:>24}{:>24}\n",
-        o.pieces, c.rows, data.source, longest.id.empty() ? "" : ", trajectory " + longest.id, "",
+        o.pieces, c.rows, data.source, observed.id.empty() ? "" : ", trajectory " + observed.id, "",
         "state-space divergence", "distance of spectra");
     const auto line = [&](const std::string& name, const AttractorDistance& d,
                           const AttractorDistance& sd) {
@@ -91,10 +114,7 @@ int run(const Arguments& a) {
     say(a, text);
   }
   if (bounded) return kDone;
-  complain(
-      fmt::format("the mean field's run does not stay bounded ({}): it has no attractor here. Fit "
-                  "again, or look at draws.",
-                  status_name(c.status)));
+  complain(attractor_complaint(c));
   return kNotTrusted;
 }
 
@@ -132,7 +152,7 @@ Command attractor_command() {
           "odecast attractor model.json data.csv --draws 20",
           {{"MODEL", "file written by odecast fit"}, {"DATA", "data as for fit"}},
           with_common(options),
-          run};
+          run_attractor};
 }
 
 }  // namespace odecast::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -15,8 +16,12 @@
 #include "odecast/learning/fit.hpp"
 #include "odecast/observations/reading.hpp"
 #include "odecast/report/page_parts.hpp"
+#include "odecast/scores/attractor.hpp"
 #include "odecast/scores/evaluate.hpp"
+#include "odecast/scores/lyapunov.hpp"
 #include "odecast/scores/scores.hpp"
+#include "odecast/systems/catalogue.hpp"
+#include "odecast/tuning/tune.hpp"
 
 namespace odecast::cli {
 
@@ -47,11 +52,13 @@ Command tune_command();
 // package shares with the command line. Options that name files are not looked at.
 
 FitOptions fit_options(const Arguments& arguments);
+/// Throws Error (usage) for options that such data do not go with.
+void check_data(const FitOptions& options, bool keeps_missing, bool driven, bool calibrate);
+/// The input that is the time column; empty where none is.
+std::string time_input(const Arguments& arguments);
 /// The columns to read; an input that is the time column is left to the fit.
 ReadOptions fit_columns(const Arguments& arguments);
 Json fit_json(const Fit& fit);
-/// Why the exit code is not 0.
-std::string fit_complaint(const FitSummary& summary);
 
 /// All but times and inputs.
 ForecastOptions forecast_options(const Arguments& arguments, const Model& model);
@@ -68,6 +75,41 @@ ScoreOptions score_options(const Arguments& arguments);
 Json score_json(const Scores& scores);
 
 Json equations_json(const Model& model);
+/// As the options ask for.
+std::string equations_text(const Arguments& arguments, const Model& model, EquationFormat format);
+
+Json system_json(const System& system);
+
+/// Exponents of a system, or of a model's mean field and of draws of it.
+struct Exponents {
+  LyapunovSpectrum spectrum;
+  std::vector<LyapunovSpectrum> draws = {};
+  std::optional<double> catalogue = {};  ///< what it has for the largest
+};
+/// Of the model; where there is none, of the system that the arguments name.
+Exponents lyapunov(const Arguments& arguments, const Model* model, const Observer& observer);
+Json lyapunov_json(const std::string& of, const Exponents& exponents);
+/// Why there are no exponents.
+std::string lyapunov_complaint(const LyapunovSpectrum& spectrum);
+
+AttractorOptions attractor_options(const Arguments& arguments, const Model& model);
+const Trajectory& longest(const Dataset& data);
+Json attractor_json(const AttractorComparison& comparison, const AttractorOptions& options);
+/// Why the mean field has no attractor.
+std::string attractor_complaint(const AttractorComparison& comparison);
+
+struct Tuned {
+  Tuning tuning;
+  std::vector<Candidate> candidates;
+  TuneOptions options;
+  std::vector<std::string> variables;
+  Fit best;  ///< to all rows
+};
+/// What `tune` does before it prints: model, table and picture are in the folder. The data are read
+/// once the options are known to be good.
+Tuned tune(const Arguments& arguments, const std::function<Dataset()>& read,
+           const std::filesystem::path& folder, const Observer& observer);
+Json tuning_json(const Tuned& made);
 
 /// A known system, integrated; its noise added. The certified end is in the data.
 struct Simulation {
@@ -96,6 +138,8 @@ void say_reading(const Arguments& arguments, const TableInfo& table);
 /// A bar on a terminal, nothing elsewhere; throws Interrupted after a signal.
 Observer progress(const Arguments& arguments);
 
+/// Whether the command writes a file to standard output (-o -): messages then go beside it.
+bool output_is_standard(const Arguments& arguments);
 /// Before any work: throws when the place cannot be written to, or is one of the inputs.
 void check_output(const std::filesystem::path& output,
                   const std::vector<std::filesystem::path>& inputs);
@@ -110,7 +154,9 @@ void needs(const Arguments& arguments, std::initializer_list<const char*> option
 
 /// --report: the page to write
 Option report_option();
-/// Command, settings and versions, for a page.
+/// Of odecast and what it is made with, for a page.
+std::vector<std::pair<std::string, std::string>> versions();
+/// Command and versions, for a page.
 Origin origin(const Arguments& arguments);
 
 // What evaluate and calibrate share.

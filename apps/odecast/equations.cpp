@@ -21,7 +21,33 @@ Json equations_json(const Model& model) {
     }
     list.push_back({{"variable", e.variable}, {"terms", terms}});
   }
-  return {{"variables", model.variables}, {"equations", list}};
+  Json j = {{"variables", model.variables}, {"equations", list}};
+  if (const auto probability = best_set_probability(model)) {
+    Json best = Json::array();
+    for (const ReadableEquation& e : readable_equations(model, 0, Centre::best)) {
+      Json terms = Json::array();
+      for (const Term& t : e.terms)
+        terms.push_back({{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}});
+      best.push_back({{"variable", e.variable}, {"terms", terms}});
+    }
+    j["best"] = {{"probability", *probability}, {"equations", best}};
+  }
+  return j;
+}
+
+std::string equations_text(const Arguments& a, const Model& model, EquationFormat format) {
+  needs(a, {"--centre"}, !a.given("--set"), "one of `set` and `centre`");
+  const double smallest = a.given("--all") ? 0 : 0.01;
+  const bool sets = best_set_probability(model).has_value(), asked = a.given("--set");
+  if (format == EquationFormat::text && sets && !asked && !a.given("--centre"))
+    return describe_equations(model, smallest);
+  // What is read shows the most probable set, what is computed with what forecasts use.
+  const bool best = asked ? a.text("--set") == "best"
+                          : sets && !a.given("--centre") && format == EquationFormat::latex;
+  return format_equations(model, format, smallest,
+                          best                             ? Centre::best
+                          : a.text("--centre") == "median" ? Centre::median
+                                                           : Centre::mean);
 }
 
 namespace {
@@ -37,10 +63,7 @@ int run_equations(const Arguments& a) {
   const EquationFormat kind = format == "latex" ? EquationFormat::latex
                               : format == "c"   ? EquationFormat::c
                                                 : EquationFormat::text;
-  print_text(
-      spelled(format_equations(model, kind, a.given("--all") ? 0 : 0.01,
-                               a.text("--centre") == "median" ? Centre::median : Centre::mean),
-              Spelling::options));
+  print_text(spelled(equations_text(a, model, kind), Spelling::options));
   return kDone;
 }
 
@@ -62,6 +85,13 @@ Command equations_command() {
            "text",
            0,
            {"text", "latex", "json", "c"}},
+          {"--set",
+           "WHICH",
+           "the most probable set of terms, or the average over all, which forecasts use (default: "
+           "text shows both, latex the best, c the average)",
+           "",
+           0,
+           {"best", "average"}},
           {"--all", "", "small terms too", ""},
           {"--centre",
            "OF",

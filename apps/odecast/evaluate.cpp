@@ -56,7 +56,7 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
   o.starts = static_cast<int>(a.whole("--starts", 2, 1'000'000));
   if (a.given("--horizon")) {
     o.horizon = a.number("--horizon");
-    require_option(o.horizon > 0, "option --horizon", a.text("--horizon"), "a number > 0",
+    require_option(o.horizon > 0, "option `horizon`", a.text("--horizon"), "a number > 0",
                    "It is how far each forecast goes.");
   }
   o.leads = static_cast<int>(a.whole("--leads", 1, 100'000));
@@ -66,6 +66,7 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
   o.forecast.seed = a.seed();
   o.threads = a.threads();
   o.observations = a.given("--observations");
+  needs(a, {"--noise"}, o.observations, "`observations`");
   o.forecast.noise = noise_of_observations(a, model);
   o.lyapunov = exponent(a);
   return o;

@@ -34,6 +34,24 @@ std::string option_name(const std::string& field) {
 
 }  // namespace
 
+std::string time_input(const Arguments& a) {
+  for (const auto& name : a.words("--inputs"))
+    if (is_time(a, name)) return name;
+  return {};
+}
+
+void check_data(const FitOptions& o, bool keeps_missing, bool driven, bool calibrate) {
+  if (o.hold_inputs && !driven)
+    throw_usage({"option `between`", "it without effect here", "`inputs`",
+                 "Remove the option, or add what it needs."});
+  if (keeps_missing && !std::holds_alternative<TrajectoryMethod>(o.method))
+    throw_usage({"option `missing`", fmt::format("keep with `posterior={}`", method_name(o.method)),
+                 "`posterior=trajectory`", "Derivatives need whole rows: use `missing=drop`."});
+  if (keeps_missing && calibrate)
+    throw_usage({"option `calibrate`", "`missing=keep`", "whole rows",
+                 "Forecasts are judged row by row: use `missing=drop`."});
+}
+
 FitOptions fit_options(const Arguments& a) {
   std::map<std::string, std::string> given;
   for (const Field& f : fit_fields())
@@ -41,12 +59,8 @@ FitOptions fit_options(const Arguments& a) {
       given[f.name] = f.type == FieldType::flag ? "yes" : a.text(name);
   FitOptions o = odecast::fit_options(given);
   o.threads = a.threads();
-  needs(a, {"--between"}, a.given("--inputs") || a.text("--between") == "linear", "--inputs");
-  for (const auto& name : a.words("--inputs"))
-    if (is_time(a, name)) o.time_name = name;
-  if (a.text("--missing") == "keep" && !std::holds_alternative<TrajectoryMethod>(o.method))
-    throw_usage({"option --missing", fmt::format("keep with --posterior {}", method_name(o.method)),
-                 "--posterior trajectory", "Derivatives need whole rows: use --missing drop."});
+  o.time_name = time_input(a);
+  check_data(o, a.text("--missing") == "keep", a.given("--inputs"), a.given("--calibrate"));
   return o;
 }
 
@@ -82,6 +96,10 @@ Json fit_json(const Fit& fit) {
                             {"log_evidence", t.log_evidence},
                             {"log_prior", t.log_prior}});
   if (fit.summary.terms > 0) j["terms"] = fit.summary.terms;
+  if (const auto& c = fit.summary.conserved)
+    j["conserved"] = {{"combination", in_words(*c, fit.model.variables)},
+                      {"weights", std::vector<double>(c->weights.begin(), c->weights.end())},
+                      {"value", c->value}};
   if (const auto& part = fit.model.trajectory) {
     j["noise"] = std::vector<double>(fit.model.noise.begin(), fit.model.noise.end());
     j["noise_ratio"] = part->noise_ratio;
@@ -99,12 +117,6 @@ Json fit_json(const Fit& fit) {
   return j;
 }
 
-std::string fit_complaint(const FitSummary& summary) {
-  return "training: " + summary.reason +
-         (summary.usable ? "; the model was written, but do not trust it"
-                         : "; no model was written");
-}
-
 namespace {
 
 int run_fit(const Arguments& a) {
@@ -117,27 +129,21 @@ int run_fit(const Arguments& a) {
     check_two_outputs("--output", output, "--report", report);
     check_output(report, inputs);
   }
-  needs(a, {"--title"}, a.given("--report"), "--report");
+  needs(a, {"--title"}, a.given("--report"), "`report`");
   const bool calibrate = a.given("--calibrate");
-  if (calibrate && a.text("--missing") == "keep")
-    throw_usage({"option --calibrate", "--missing keep", "whole rows",
-                 "Forecasts are judged row by row: use --missing drop."});
-  needs(a, {"--holdout"}, calibrate, "--calibrate (odecast split only cuts)");
+  needs(a, {"--holdout"}, calibrate, "`calibrate` (odecast split only cuts)");
   Fit result;
   TableInfo table;
   Evaluation judged;
   std::optional<Dataset> data;  // where a page shows it, or the trainer needs it
   {
     const Observer observer = progress(a);
-    std::error_code ignored;
     ReadOptions read = fit_columns(a);
     read.may_keep = std::holds_alternative<TrajectoryMethod>(options.method) && !calibrate;
     if (a.text("--posterior") == "trajectory" && !a.given("--missing") && read.may_keep)
       read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
-    const bool again = std::all_of(inputs.begin(), inputs.end(), [&](const auto& path) {
-      return std::filesystem::is_regular_file(path, ignored);
-    });
+    const bool again = std::all_of(inputs.begin(), inputs.end(), can_be_read_again);
     if (calibrate) {
       result = fit_calibrated(data.emplace(read_observations(inputs, read, &table)),
                               a.number("--holdout"), options, observer, &judged);
@@ -163,7 +169,9 @@ int run_fit(const Arguments& a) {
     std::string page;
     if (with_page) {
       if (!data) data = read_observations(inputs, fit_columns(a));
-      page = render_page(fit_page(*data, result, options, {a.text("--title"), origin(a)}));
+      Origin made = origin(a);
+      if (calibrate) made.settings.emplace_back("held out to calibrate", a.text("--holdout"));
+      page = render_page(fit_page(*data, result, options, {a.text("--title"), std::move(made)}));
       files.push_back({report, page});
     }
     write_files(files);
@@ -216,9 +224,13 @@ int run_fit(const Arguments& a) {
                      ? fmt::format(" (residuals: {:.2f} times that)", part->noise_ratio)
                      : fmt::format(" ({:.2f} times the smoother's)", part->noise_ratio);
       if (!noise.empty()) say(a, "Standard deviation of the noise: " + noise + ".");
-      say(a, fmt::format("\nMean {}, with the standard deviation of the posterior:",
-                         options.kind == ModelKind::map ? "map" : "field"));
-      say(a, format_equations(result.model, EquationFormat::text));
+      say(a, "\n" + describe_equations(result.model));
+      if (const auto& c = summary.conserved)
+        say(a, fmt::format("{}{} is constant within the noise: the equations are not unique; leave "
+                           "one of these variables out (--variables).\n",
+                           in_words(*c, result.model.variables),
+                           record.trajectories == 1 ? fmt::format(" = {:.4g}", c->value)
+                                                    : " of each trajectory"));
     }
     if (const auto& c = result.model.calibration) {
       say(a, fmt::format("The last {:g} % of the rows were held out: of {} forecasts there the "
@@ -226,8 +238,7 @@ int run_fit(const Arguments& a) {
                          100 * a.number("--holdout"), c->starts, 100 * c->level,
                          mean_of(c->before).value));
       say(a, calibration_text(*c));
-      say(a, guarantee_text(*c) +
-                 (c->observed ? " These are bands of observations: forecast --observations." : ""));
+      say(a, guarantee_text(*c) + (c->observed ? " These are bands of observations." : ""));
       say(a, fmt::format("Forecasts continue from t = {:g}, where the held-out rows begin, unless "
                          "--init is given.",
                          result.model.last_time));
@@ -238,7 +249,8 @@ int run_fit(const Arguments& a) {
     if (with_page) say(a, "Page written to " + report);
   }
   if (summary.trusted) return kDone;
-  complain(fit_complaint(summary));
+  complain("training: " + summary.reason +
+           (good ? "; the model was written, but do not trust it" : "; no model was written"));
   return kNotTrusted;
 }
 

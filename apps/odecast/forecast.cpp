@@ -13,6 +13,7 @@
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/model/model_file.hpp"
 #include "odecast/report/forecast_page.hpp"
+#include "odecast/report/settings.hpp"
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast::cli {
@@ -25,11 +26,11 @@ constexpr int kPageSamples = 5;
 
 std::optional<double> exponent(const Arguments& a) {
   if (a.given("--lyapunov") && a.given("--system"))
-    throw_usage({"option --lyapunov", "--system beside it", "one of them", "Remove one."});
+    throw_usage({"option `lyapunov`", "`system` beside it", "one of them", "Remove one."});
   if (a.given("--lyapunov")) {
     const double given = a.number("--lyapunov");
     if (!(given > 0) || !std::isfinite(given))
-      throw_usage({"--lyapunov", fmt::format("{}", given), "a number > 0",
+      throw_usage({"option `lyapunov`", fmt::format("{}", given), "a number > 0",
                    "Lyapunov times exist for chaotic systems only."});
     return given;
   }
@@ -39,12 +40,11 @@ std::optional<double> exponent(const Arguments& a) {
 }
 
 std::optional<Vector> noise_of_observations(const Arguments& a, const Model& model) {
-  needs(a, {"--noise"}, a.given("--observations"), "--observations");
-  if (!a.given("--observations")) return std::nullopt;
-  if (!a.given("--noise") && model.noise.size() == 0)
+  if (a.given("--observations") && !a.given("--noise") && model.noise.size() == 0)
     throw_usage(
-        {"option --observations", "a model that does not know the noise", "--noise",
-         "Give the standard deviation of an observation: --noise S, one or one per variable."});
+        {"option `observations`", "a model that does not know the noise", "`noise`",
+         "Give the standard deviation of an observation: `noise=S`, one or one per variable."});
+  if (!a.given("--noise") && !a.given("--observations")) return std::nullopt;
   const Vector noise = a.given("--noise") ? to_vector(a.numbers("--noise")) : model.noise;
   return noise.size() == 1 ? Vector(Vector::Constant(model.dimension(), noise[0])) : noise;
 }
@@ -79,32 +79,32 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
 
   const bool draws = a.text("--field") == "draws", enumerated = o.masks == MaskSource::enumerated;
   const bool fixed = solver.method != SolverMethod::rk45;
-  needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "--report");
-  needs(a, {"--report"}, draws, "--field draws");
+  needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "`report`");
+  needs(a, {"--report"}, draws, "`field=draws`");
   needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"},
         model.kind == ModelKind::flow, "a model of du/dt, not a map");
   needs(a, {"--mask-change"}, std::holds_alternative<Network>(model.law),
-        "a model with masks (fit --dropout)");
-  needs(a, {"--from"}, a.given("--init"), "--init: the last observation has a time of its own");
-  needs(a, {"--drive"}, model.inputs.measured() > 0, "a model with inputs (fit --inputs)");
+        "a model with masks (fit `dropout`)");
+  needs(a, {"--from"}, a.given("--init"), "`init`: the last observation has a time of its own");
+  needs(a, {"--drive"}, model.inputs.measured() > 0, "a model with inputs (fit `inputs`)");
   o.calibrated = !a.given("--raw");
   needs(a, {"--raw"}, model.calibration.has_value(),
         "a model with a calibration (odecast calibrate)");
   o.noise = noise_of_observations(a, model);
-  needs(a, {"--fixed-step"}, fixed, "--method rk4 or euler");
-  needs(a, {"--rtol", "--atol"}, !fixed, "--method rk45");
-  needs(a, {"--observations"}, draws, "--field draws");
+  needs(a, {"--fixed-step"}, fixed, "`method=rk4` or euler");
+  needs(a, {"--rtol", "--atol"}, !fixed, "`method=rk45`");
+  needs(a, {"--observations", "--noise"}, draws, "`field=draws`");
   needs(a,
-        {"--time", "--id", "--header", "--separator", "--decimal", "--missing", "--sort",
+        {"--time", "--id", "--skip", "--header", "--separator", "--decimal", "--missing", "--sort",
          "--duplicates", "--sample-step", "--trajectory"},
-        a.given("--at") || a.given("--truth") || a.given("--drive"), "--at, --truth or --drive");
-  needs(a, {"--draws", "--seed"}, !enumerated, "--masks sampled");
+        a.given("--at") || a.given("--truth") || a.given("--drive"), "`at`, `truth` or `drive`");
+  needs(a, {"--draws", "--seed"}, !enumerated, "`masks=sampled`");
   needs(a,
         {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change",
          "--transition-noise", "--init-sd", "--attempts", "--seed"},
-        draws, "--field draws");
+        draws, "`field=draws`");
   if (a.given("--at") && (a.given("--until") || a.given("--step")))
-    throw_usage({"option --at", "--until or --step beside it", "one way to give the times",
+    throw_usage({"option `at`", "`until` or `step` beside it", "one way to give the times",
                  "Remove the others."});
   if (fixed) solver.fixed_step = a.given("--fixed-step") ? a.number("--fixed-step") : model.step;
   return o;
@@ -113,8 +113,8 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
 std::vector<double> even_times(const Arguments& a, const Model& model, const ForecastOptions& o) {
   const double start = forecast_start(model, o).time;
   if (!a.given("--until"))
-    throw_usage({"odecast forecast", "neither --until nor --at", "an end time",
-                 fmt::format("Give --until T, later than the start at t = {}.", start)});
+    throw_usage({"odecast forecast", "neither `until` nor `at`", "an end time",
+                 fmt::format("Give `until=T`, later than the start at t = {}.", start)});
   return regular_times(start, a.number("--until"),
                        a.given("--step") ? a.number("--step") : model.step);
 }
@@ -123,7 +123,7 @@ Json forecast_json(const Forecast& f, const ForecastOptions& options) {
   Json first;
   if (!f.blow_up_times.empty())
     first = *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
-  return {{"status", f.status == ForecastStatus::complete ? "complete" : "too_few"},
+  return {{"status", status_name(f.status)},
           {"reason", f.reason},
           {"draws", f.draws},
           {"kept", f.kept},
@@ -242,6 +242,7 @@ int run_forecast(const Arguments& a) {
     const Observer observer = progress(a);
     f = forecast(model, options, observer);
   }
+  content.origin.settings = forecast_settings(model, options);
   const bool usable = f.times.size() > 1;
   // Truth that does not match is found before anything is written.
   const bool with_page = usable && a.given("--report");
@@ -297,7 +298,7 @@ int run_forecast(const Arguments& a) {
                     : ""));
       else
         say(a, fmt::format("Bands are those of the draws: the model's calibration is for {}.",
-                           c->observed && !options.noise
+                           c->observed && observation_noise(model, options).size() == 0
                                ? "bands of observations (--observations)"
                                : fmt::format("mean ± sd bands of {:g} %", 100 * c->level)));
     }
@@ -330,9 +331,14 @@ std::vector<Option> option_list() {
        "the future of the inputs of a driven system: time and inputs\n(default: those columns of "
        "--at or --truth)",
        ""},
-      {"--observations", "", "bands for what would be observed, too: the state and its noise", ""},
+      {"--observations", "",
+       "bands for what would be observed, too: the state and its noise\n(default: where the model "
+       "knows the noise of its data, and mean ±\nsd alone, without quantiles)",
+       ""},
       {"--noise", "S,…",
-       "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
+       "standard deviation of that noise, one or one per variable; 0: bands\nof the state alone "
+       "(default: the model's)",
+       ""},
       {"--raw", "", "the band of the draws, without the model's calibration", ""},
       {"--draws", "M", "trajectories that count", fmt::format("{}", kForecastDefaults.draws)},
       {"--masks",
@@ -373,10 +379,15 @@ std::vector<Option> option_list() {
       {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
       {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
       {"--rtol", "E",
-       "relative tolerance of rk45 (finer by default for a trajectory\nposterior, whose band may "
-       "be narrow)",
-       fmt::format("{}", s.rtol)},
-      {"--atol", "E", "absolute tolerance of rk45, in model units", fmt::format("{}", s.atol)},
+       fmt::format("relative tolerance of rk45 (default: {} for networks; for equations a\n"
+                   "thousandth of the least relative uncertainty of a coefficient, at most 1e-6)",
+                   s.rtol),
+       ""},
+      {"--atol", "E",
+       fmt::format("absolute tolerance of rk45, in model units (default: {} for\nnetworks; that "
+                   "of --rtol for equations)",
+                   s.atol),
+       ""},
       {"--fixed-step", "H", "step of rk4 and euler (default: the data's spacing)", ""},
       {"--bound", "F", "a run blows up beyond F × the largest value in the data",
        fmt::format("{}", kForecastDefaults.bound_factor)},

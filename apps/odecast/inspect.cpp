@@ -56,11 +56,19 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
   if (lonely > 0)
     lines.push_back(fmt::format("{} of {} trajectories have one row and teach nothing.", lonely,
                                 d.trajectory_rows.size()));
-  for (int i = 0; i < source.dimension(); ++i)
-    if (d.noise[i] > 0.01 * d.sd[i] && !d.constant[static_cast<std::size_t>(i)])
-      lines.push_back(
-          fmt::format("{} has noise of {:.0f} % of its sd: differences of its rows are noisy.",
-                      source.variables[static_cast<std::size_t>(i)], 100 * d.noise[i] / d.sd[i]));
+  std::vector<std::string> noisy;
+  double most = 0;
+  for (Eigen::Index i = 0; i < source.dimension(); ++i) {
+    const double share = d.noise[i] / d.sd[i];
+    if (d.constant[static_cast<std::size_t>(i)] || !(share > 0.01)) continue;
+    noisy.push_back(source.variables[static_cast<std::size_t>(i)]);
+    most = std::max(most, share);
+  }
+  if (!noisy.empty())
+    lines.push_back(
+        fmt::format("{}: up to {:.0f} % of the sd is noise, or motion faster than the "
+                    "rows.",
+                    fmt::join(noisy, ", "), 100 * most));
   return lines;
 }
 
@@ -86,8 +94,10 @@ int run(const Arguments& a) {
                       {"header", table.dialect.header}};
     j["rows"] = d.rows;
     j["dropped"] = table.dropped;
+    j["notes"] = table.notes;
+    j["noise_rows"] = d.noise_rows;
     j["trajectories"] = {{"count", trajectories}, {"shortest", *shortest}, {"longest", *longest}};
-    j["time"] = {{"first", d.first_time}, {"last", d.last_time}};
+    j["time"] = {{"first", d.first_time}, {"last", d.latest_time}};
     j["sampling"] = {{"even", d.even},
                      {"step", d.step},
                      {"smallest", d.smallest_step},
@@ -117,9 +127,11 @@ int run(const Arguments& a) {
   put("{} row{} in {} trajector{}{}, {} from {:.6g} to {:.6g}\n", d.rows, d.rows == 1 ? "" : "s",
       trajectories, trajectories == 1 ? "y" : "ies",
       trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest),
-      printable(table.time_name), d.first_time, d.last_time);
+      printable(table.time_name), d.first_time, d.latest_time);
   if (table.dropped > 0)
     put("{} row{} with a missing cell left out\n", table.dropped, table.dropped == 1 ? "" : "s");
+  for (const std::string& note : table.notes) put("{}.\n", printable(note));
+  if (d.rows > d.noise_rows) put("The noise is that of the first {} rows.\n", d.noise_rows);
   put("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n", sampling_text(d), "",
       "smallest", "largest", "mean", "sd", "noise sd");
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -150,15 +162,16 @@ Command inspect_command() {
       o.help += ";\nkeep what else was observed";
       o.choices.push_back("keep");
     }
-  return {"inspect",
-          "say what is understood of a data file",
-          "Reads observations as fit does and says what was understood: how the file is written,\n"
-          "trajectories, rows, variables and their ranges, sampling, estimated noise, and what fit "
-          "would do.",
-          "odecast inspect data.csv",
-          {{"DATA", "as for fit", true, true}},
-          with_common(std::move(options)),
-          run};
+  return {
+      "inspect",
+      "say what is understood of a data file",
+      "Reads observations as fit does and says what was understood: how the file is written,\n"
+      "trajectories, rows, variables and their ranges, sampling, the noise that fit begins with\n"
+      "(by smoothing), and what fit would do.",
+      "odecast inspect data.csv",
+      {{"DATA", "as for fit", true, true}},
+      with_common(std::move(options)),
+      run};
 }
 
 }  // namespace odecast::cli

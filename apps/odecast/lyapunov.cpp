@@ -77,40 +77,32 @@ std::string text_of(std::size_t tried, const SpectraOfDraws& all) {
          "give a longer --until)\n";
 }
 
-int run(const Arguments& a) {
-  const std::string name = a.positional(0);
-  const bool is_model = std::filesystem::exists(name) || name.ends_with(".json");
-  LyapunovOptions options;
-  needs(a, {"--draws", "--seed"}, is_model, "a model");
+}  // namespace
 
-  std::optional<Model> model;
+Exponents lyapunov(const Arguments& a, const Model* model, const Observer& observer) {
+  needs(a, {"--draws", "--seed"}, model, "a model");
   std::optional<System> system;
-  Vector start;
-  if (is_model) {
-    model = load_model(name);
-    warn_of(a, *model);
-    start = a.given("--init") ? to_vector(a.numbers("--init")) : model->last_state;
-  } else {
-    system = find_system(name);
-    start = a.given("--init") ? to_vector(a.numbers("--init")) : system->start;
-  }
+  if (!model) system = find_system(a.positional(0));
+  const Vector start = a.given("--init") ? to_vector(a.numbers("--init"))
+                       : model           ? model->last_state
+                                         : system->start;
   if ((model && model->inputs.size() > 0) || (system && system->drive))
     throw_usage({"lyapunov", "a system that is driven from outside", "one without inputs",
                  "The exponents of a driven system depend on what drives it."});
+  LyapunovOptions options;
   options.map = model ? model->kind == ModelKind::map : system->map;
   needs(a, {"--interval"}, !options.map, "a flow: a map is factored at every iteration");
-  const auto dimension =
-      static_cast<Eigen::Index>(is_model ? model->dimension() : system->field.dimension());
+  const int dimension = model ? model->dimension() : system->field.dimension();
   if (start.size() != dimension)
-    throw_usage({"option --init", fmt::format("{} values", start.size()),
+    throw_usage({"option `init`", fmt::format("{} values", start.size()),
                  fmt::format("{}", dimension),
                  "Give one value per variable, separated by commas."});
 
-  const auto posterior = is_model ? make_posterior(*model) : nullptr;
+  const auto posterior = model ? make_posterior(*model) : nullptr;
   // A model is followed in its own units, and where nothing is given for as long as its motion is
   // quick.
-  const double unit = is_model ? unit_of_time(*model) : 1;
-  if (is_model && !options.map) {
+  const double unit = model ? unit_of_time(*model) : 1;
+  if (model && !options.map) {
     const double quick =
         time_scale(posterior->mean_field(), model->scaling.to_model(start), model->step / unit);
     options = {.until = 16'000 * quick, .transient = 800 * quick, .interval = 2 * quick};
@@ -118,37 +110,58 @@ int run(const Arguments& a) {
   if (a.given("--until")) options.until = a.number("--until") / unit;
   if (a.given("--transient")) options.transient = a.number("--transient") / unit;
   if (a.given("--interval")) options.interval = a.number("--interval") / unit;
-  const Observer observer = progress(a);
-  Json json{{"of", name}};
-  LyapunovSpectrum s;
-  std::string draws;
-  if (is_model) {
-    const Vector from = model->scaling.to_model(start);
-    s = in_units(lyapunov_spectrum(posterior->mean_field(), from, options, observer), unit);
-    if (const long count = a.whole("--draws", 0, 100000); count > 0) {
-      const auto spectra = of_draws(*model, from, options, count, a, observer);
-      const SpectraOfDraws all = spectra_of_draws(spectra);
-      json["draws"] = to_json(spectra, all);
-      draws = text_of(spectra.size(), all);
-    }
-  } else {
-    s = lyapunov_spectrum(system->field, start, options, observer);
-  }
+  if (!model)
+    return {lyapunov_spectrum(system->field, start, options, observer), {}, system->lyapunov};
+  const Vector from = model->scaling.to_model(start);
+  Exponents found{
+      in_units(lyapunov_spectrum(posterior->mean_field(), from, options, observer), unit)};
+  if (const long count = a.whole("--draws", 0, 100000); count > 0)
+    found.draws = of_draws(*model, from, options, count, a, observer);
+  return found;
+}
+
+Json lyapunov_json(const std::string& of, const Exponents& found) {
+  Json json{{"of", of}};
+  const LyapunovSpectrum& s = found.spectrum;
+  if (!found.draws.empty()) json["draws"] = to_json(found.draws, spectra_of_draws(found.draws));
   json["status"] = status_name(s.status);
-  if (s.status == SolveStatus::finished) {
-    json["exponents"] = to_list(s.exponents);
-    json["standard_error"] = to_list(s.standard_error);
-    json["divergence"] = s.divergence;
-    json["kaplan_yorke"] = kaplan_yorke(s.exponents);
-    json["time"] = s.time;
-    if (system && system->lyapunov) json["catalogue"] = *system->lyapunov;
+  if (s.status != SolveStatus::finished) return json;
+  json["exponents"] = to_list(s.exponents);
+  json["standard_error"] = to_list(s.standard_error);
+  json["divergence"] = s.divergence;
+  json["kaplan_yorke"] = kaplan_yorke(s.exponents);
+  json["time"] = s.time;
+  if (found.catalogue) json["catalogue"] = *found.catalogue;
+  return json;
+}
+
+std::string lyapunov_complaint(const LyapunovSpectrum& s) {
+  return fmt::format(
+      "the orbit, or an error along it, does not stay bounded or vanishes ({}): no exponents. "
+      "Choose another `init` or model, or a smaller `interval`.",
+      status_name(s.status));
+}
+
+namespace {
+
+int run_lyapunov(const Arguments& a) {
+  const std::string name = a.positional(0);
+  std::optional<Model> model;
+  if (std::filesystem::exists(name) || name.ends_with(".json")) {
+    model = load_model(name);
+    warn_of(a, *model);
   }
+  const Exponents found = [&] {
+    const Observer observer = progress(a);
+    return lyapunov(a, model ? &*model : nullptr, observer);
+  }();
+  const LyapunovSpectrum& s = found.spectrum;
   if (a.json()) {
-    put_json(json);
+    put_json(lyapunov_json(name, found));
   } else if (s.status == SolveStatus::finished && !a.quiet()) {
     put("exponents of {}{}, over {:.6g} time units\n", printable(name),
-        is_model ? " (mean field)" : "", s.time);
-    for (Eigen::Index i = 0; i < dimension; ++i) {
+        model ? " (mean field)" : "", s.time);
+    for (Eigen::Index i = 0; i < s.exponents.size(); ++i) {
       const auto [mean, error] = rounded_coefficient(s.exponents[i], s.standard_error[i]);
       put("  {}{} ± {}\n", s.exponents[i] < 0 ? "" : "+", mean, error);
     }
@@ -157,15 +170,11 @@ int run(const Arguments& a) {
       put("dimension of Kaplan and Yorke {:.4g}\none Lyapunov time is {:.3g}: errors grow e-fold "
           "in it\n",
           kaplan_yorke(s.exponents), 1 / s.exponents[0]);
-    if (json.contains("catalogue"))
-      put("the catalogue has {:+.4f} for the largest\n", *system->lyapunov);
-    put("{}", draws);
+    if (found.catalogue) put("the catalogue has {:+.4f} for the largest\n", *found.catalogue);
+    if (!found.draws.empty()) put("{}", text_of(found.draws.size(), spectra_of_draws(found.draws)));
   }
   if (s.status == SolveStatus::finished) return kDone;
-  complain(
-      fmt::format("the orbit, or an error along it, does not stay bounded or vanishes ({}): no "
-                  "exponents. Choose another --init or model, or a smaller --interval.",
-                  status_name(s.status)));
+  complain(lyapunov_complaint(s));
   return kNotTrusted;
 }
 
@@ -191,7 +200,7 @@ Command lyapunov_command() {
                {"--draws", "N", "draws of a model to follow", "0"},
                seed_option(),
                threads_option()}),
-          run};
+          run_lyapunov};
 }
 
 }  // namespace odecast::cli

@@ -2,6 +2,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include "apps/odecast/ending.hpp"
 #include "apps/odecast/manual.hpp"
 #include "odecast/core/error.hpp"
+#include "odecast/core/files.hpp"
 #include "odecast/core/isa.hpp"
 #include "odecast/core/stop.hpp"
 #include "odecast/core/text.hpp"
@@ -82,7 +84,11 @@ int run(const std::vector<std::string>& words) {
     }
   }
   active_isa();  // a wrong ODECAST_ISA is an error of every command
-  return command->run(Arguments(*command, rest));
+  const Arguments arguments(*command, rest);
+  if (arguments.json() && output_is_standard(arguments))
+    throw_usage({"option `output`", "- beside `json`", "one of them on standard output",
+                 "Remove `json`, or name a file."});
+  return command->run(arguments);
 }
 
 }  // namespace
@@ -113,6 +119,8 @@ int main(int argc, char** argv) {
                                                            : kFileFailure);
   } catch (const Interrupted& e) {
     return ended("interrupted", 128 + e.signal());
+  } catch (const PipeClosed&) {
+    return 128 + SIGPIPE;
   } catch (const std::system_error& e) {
     return ended(std::string("the system: found ") + e.what() +
                      ", expected it to serve. Try again, or with fewer --threads.",

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
+#include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/report/figure.hpp"
@@ -11,9 +12,21 @@ namespace odecast::cli {
 namespace {
 
 int run(const Arguments& a) {
-  const std::string input = a.positional(0), output = a.text("--output");
-  check_output(output, {input, a.text("--truth")});
-  const Forecast forecast = read_forecast(input);
+  const std::string output = a.text("--output");
+  auto inputs = a.paths(0);
+  const auto titles = a.words("--titles");
+  require_option(titles.empty() || titles.size() == inputs.size(), "option `titles`",
+                 fmt::format("{} titles", titles.size()),
+                 fmt::format("one for each of {} forecasts", inputs.size()),
+                 "Separate them by commas.");
+  std::vector<NamedForecast> forecasts;
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    forecasts.push_back({!titles.empty()      ? titles[k]
+                         : inputs.size() == 1 ? ""
+                                              : inputs[k].stem().string(),
+                         read_forecast(inputs[k])});
+  inputs.emplace_back(a.text("--truth"));
+  check_output(output, inputs);
   FigureContent content;
   content.variables = a.words("--variables");
   content.title = a.text("--title");
@@ -25,7 +38,7 @@ int run(const Arguments& a) {
   }
   content.trajectory = a.text("--trajectory");
   content.lyapunov = exponent(a);
-  write_file(output, forecast_figure(forecast, content));
+  write_file(output, forecast_figure(forecasts, content));
   say(a, "Figure written to " + output);
   if (a.json()) put_json(Json{{"output", output}});
   return kDone;
@@ -42,15 +55,17 @@ Command plot_command() {
       {"--lyapunov", "L", "largest exponent, of odecast lyapunov: mark Lyapunov times", ""},
       {"--system", "NAME", "the same with the exponent of a catalogue system", ""},
       {"--title", "TEXT", "above the figure", ""},
+      {"--titles", "A,B,…", "above each forecast (default: the files' names, where several)", ""},
       {"--output", "FILE", "SVG to write", "forecast.svg", 'o'},
   };
   for (Option& o : reading_options())
     if (o.name != "--variables") options.push_back(o);
   return {"plot",
           "draw a forecast with its band as SVG",
-          "Draws mean and band of a forecast, over the truth where given, as an SVG figure.",
-          "odecast plot forecast.csv --truth test.csv --variables x -o forecast.svg",
-          {{"FORECAST", "file written by odecast forecast"}},
+          "Draws mean and band of forecasts, over the truth where given, as an SVG figure.",
+          "odecast plot forecast.csv --truth test.csv --variables x -o forecast.svg\n"
+          "odecast plot ours.csv theirs.csv --truth test.csv --variables x -o both.svg",
+          {{"FORECAST", "files written by odecast forecast, one below the other", true, true}},
           with_common(std::move(options)),
           run};
 }

@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/forecast/forecast_file.hpp"
-#include "odecast/scores/evaluate.hpp"
 #include "odecast/scores/scores.hpp"
 #include "odecast/systems/catalogue.hpp"
 
@@ -47,9 +45,8 @@ std::string table(const Scores& s) {
 
 ScoreOptions score_options(const Arguments& a) {
   ScoreOptions options;
-  options.band = a.text("--band") == "quantiles"  ? ScoredBand::quantiles
-                 : a.text("--band") == "observed" ? ScoredBand::observed
-                                                  : ScoredBand::sd;
+  for (const ScoredBand band : {ScoredBand::sd, ScoredBand::quantiles, ScoredBand::observed})
+    if (a.text("--band") == band_name(band)) options.band = band;
   options.threshold = a.number("--threshold");
   options.trajectory = a.text("--trajectory");
   if (a.given("--lyapunov")) options.lyapunov = a.number("--lyapunov");
@@ -73,6 +70,7 @@ Json score_json(const Scores& s) {
         {"threshold", s.vpt_threshold}}},
       {"level", s.level},
       {"band", band_name(s.band)},
+      {"measured", s.measured},
       {"trajectory", s.trajectory},
       {"points", s.points},
       {"from", s.from},
@@ -81,42 +79,17 @@ Json score_json(const Scores& s) {
 
 namespace {
 
-/// Those columns of the data, which has them.
-Dataset columns(const Dataset& data, const std::vector<std::string>& names) {
-  Dataset chosen{names, data.trajectories};
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto from =
-        std::find(data.variables.begin(), data.variables.end(), names[i]) - data.variables.begin();
-    for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
-      chosen.trajectories[k].inputs = {};
-      chosen.trajectories[k].states.col(static_cast<Eigen::Index>(i)) =
-          data.trajectories[k].states.col(from);
-    }
-  }
-  for (Trajectory& t : chosen.trajectories)
-    t.states.conservativeResize(Eigen::NoChange, static_cast<Eigen::Index>(names.size()));
-  return chosen;
-}
-
 int run_score(const Arguments& a) {
   const ScoreOptions options = score_options(a);
   const Forecast forecast = read_forecast(a.positional(0));
   const Dataset truth = read_observations(a.positional(1), reading(a));
   const Scores s = score(forecast, truth, options);
-  if (options.band == ScoredBand::sd && forecast.observed_upper.size() > 0) {
-    // mean ± c (sd² + σ²)^½ is widest over mean ± c sd where it begins; c is about 2.
-    const Vector wide = (forecast.observed_upper - forecast.observed_lower).row(0),
-                 narrow = (forecast.upper - forecast.lower).row(0);
-    if (looks_noisy(columns(truth, forecast.variables),
-                    (wide.cwiseAbs2() - narrow.cwiseAbs2()).cwiseMax(0).cwiseSqrt() / 4))
-      warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: "
-                          "give --band observed",
-                          truth.source));
-  }
   if (a.json())
     put_json(score_json(s));
   else
-    say(a, table(s));
+    say(a, table(s) + (s.measured ? "\nThe truth looks measured, with noise: it is judged by the "
+                                    "band of an observation (--band sd: of the state)."
+                                  : ""));
   return kDone;
 }
 
@@ -126,11 +99,11 @@ Command score_command() {
   std::vector<Option> options = {
       {"--band",
        "WHICH",
-       "the band to judge; observed: that of an observation, where the\ntruth is a noisy one "
-       "(forecast --observations)",
-       "sd",
+       "the band to judge: of the state, mean ± c sd or quantiles, or of an\nobservation; auto: "
+       "the last where the forecast has it and the truth\nlooks noisy",
+       "auto",
        0,
-       {"sd", "quantiles", "observed"}},
+       {"auto", "sd", "quantiles", "observed"}},
       {"--threshold", "E", "of the valid prediction time, in sd of the truth", "0.4"},
       {"--lyapunov", "L", "largest exponent: gives that time in Lyapunov times", ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""},

@@ -15,6 +15,7 @@
 #include "odecast/core/files.hpp"
 #include "odecast/core/stop.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/model/status.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -34,19 +35,26 @@ class Bar {
       return;
     last_ = now;
     drawn_ = true;
-    const int width = 30, full = static_cast<int>(fraction * width);
     const double elapsed = std::chrono::duration<double>(now - begin_).count();
-    const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : 0;
+    if (!(fraction > 0)) {  // how much there is to do is not known
+      print_error(
+          fmt::format("\r\x1b[K{} {} {:.0f} s", printable(what), "|/-\\"[turn_++ % 4], elapsed));
+      return;
+    }
+    const int width = 30, full = static_cast<int>(std::min(1.0, fraction) * width);
     print_error(fmt::format("\r\x1b[K{} [{:=<{}}{:<{}}] {:3.0f} %  {:.0f} s left", printable(what),
-                            "", full, "", width - full, 100 * fraction, left));
+                            "", full, "", width - full, 100 * fraction,
+                            elapsed * (1 - fraction) / fraction));
   }
 
  private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), last_ = begin_;
   bool drawn_ = false;
+  unsigned turn_ = 0;
 };
 
 [[noreturn]] void output_failed() {
+  if (errno == EPIPE) throw PipeClosed();
   throw_file({"standard output", errno != 0 ? std::strerror(errno) : "a failure",
               "a place with room", "Free space or write to another place."});
 }
@@ -70,12 +78,16 @@ Option threads_option() {
 
 std::vector<Option> reading_options() {
   std::vector<Option> options = {
-      {"--time", "NAME", "the time column (default: t or time)", ""},
+      {"--time", "NAME",
+       "the time column (default: t or time, or the one whose name speaks of "
+       "it:\nyear, day, date, …)",
+       ""},
       {"--id", "NAME",
        "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
       {"--variables", "A,B,…", "the columns to use (default: all others)", ""},
       {"--inputs", "A,B,…",
        "columns that drive the system, the time among them if it does\n(default: none)", ""},
+      {"--skip", "N", "lines before the table (default: found where a header follows)", ""},
       {"--header",
        "WHAT",
        "whether the first line names the columns",
@@ -119,6 +131,7 @@ ReadOptions reading(const Arguments& a) {
   o.id = a.text("--id");
   if (a.declares("--variables")) o.variables = a.words("--variables");
   if (a.declares("--inputs")) o.inputs = a.words("--inputs");
+  if (a.given("--skip")) o.skip = a.whole("--skip", 0, 1'000'000);
   // forecast chooses no columns but the time.
   const std::string header = a.text("--header"), separator = a.text("--separator"),
                     decimal = a.text("--decimal"), duplicates = a.text("--duplicates");
@@ -137,7 +150,7 @@ ReadOptions reading(const Arguments& a) {
   if (a.given("--sample-step")) {
     o.step = a.number("--sample-step");
     if (!(o.step > 0))
-      throw_usage({"option --sample-step", a.text("--sample-step"), "a number > 0",
+      throw_usage({"option `sample_step`", a.text("--sample-step"), "a number > 0",
                    "It is the time between two rows."});
   }
   return o;
@@ -149,6 +162,7 @@ void say_reading(const Arguments& a, const TableInfo& table) {
     say(a, fmt::format(
                "Read {}: {}{}.", table.source, in_words(d),
                d.header ? "" : fmt::format(", variables {}", fmt::join(table.variables, ", "))));
+  for (const std::string& note : table.notes) say(a, note + ".");
   if (table.dropped > 0)
     say(a, fmt::format("{} row{} with a missing cell left out; {} trajector{} remain.",
                        table.dropped, table.dropped == 1 ? "" : "s", table.ids.size(),
@@ -173,6 +187,12 @@ void check_output(const std::filesystem::path& output,
   check_writable(output);
 }
 
+bool output_is_standard(const Arguments& a) {
+  for (const char* option : {"--output", "--report", "--train", "--test"})
+    if (a.declares(option) && is_standard_stream(a.text(option))) return true;
+  return false;
+}
+
 void check_two_outputs(const std::string& option, const std::string& output,
                        const std::string& other_option, const std::string& other) {
   const auto place = [](const std::string& name) {
@@ -187,7 +207,7 @@ void needs(const Arguments& a, std::initializer_list<const char*> options, bool 
            const std::string& what) {
   for (const char* option : options)
     if (a.given(option) && !condition)
-      throw_usage({std::string("option ") + option, "it without effect here", what,
+      throw_usage({"option " + marked(option), "it without effect here", what,
                    "Remove the option, or add what it needs."});
 }
 
@@ -198,30 +218,30 @@ Option report_option() {
       ""};
 }
 
-Origin origin(const Arguments& a) {
-  Origin made{.command = a.command_line()};
-  for (const Option& o : a.command().options) {
-    if (o.name == "--help" || o.name == "--json" || o.name == "--quiet" || o.name == "--threads" ||
-        o.name == "--report" || o.name == "--title")
-      continue;
-    if (o.value.empty() ? a.given(o.name) : a.has(o.name))
-      made.settings.emplace_back(o.name, o.value.empty() ? "yes" : a.text(o.name));
-  }
-  made.versions = {{"odecast", ODECAST_VERSION},
-                   {"Compiler", __VERSION__},
-                   {"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION,
-                                         EIGEN_MINOR_VERSION)}};
+std::vector<std::pair<std::string, std::string>> versions() {
+  std::vector<std::pair<std::string, std::string>> all = {
+      {"odecast", ODECAST_VERSION},
+      {"Compiler", __VERSION__},
+      {"Eigen",
+       fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)}};
   if (const std::string version = page_library_version(); !version.empty())
-    made.versions.emplace_back("uPlot", version);
-  return made;
+    all.emplace_back("uPlot", version);
+  return all;
 }
+
+Origin origin(const Arguments& a) { return {.command = a.command_line(), .versions = versions()}; }
 
 Vector to_vector(const std::vector<double>& values) {
   return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
 }
 
 void say(const Arguments& a, const std::string& text) {
-  if (!a.json() && !a.quiet()) print_text(printable_lines(spelled(text, Spelling::options)) + "\n");
+  if (a.json() || a.quiet()) return;
+  const std::string line = printable_lines(spelled(text, Spelling::options)) + "\n";
+  if (output_is_standard(a))
+    print_error(line);
+  else
+    print_text(line);
 }
 
 void warn(const Arguments& a, const std::string& text) {
@@ -229,16 +249,8 @@ void warn(const Arguments& a, const std::string& text) {
 }
 
 void warn_of(const Arguments& a, const Model& model) {
-  const std::string& status = model.training.status;
-  const char* why =
-      status == "misfit"
-          ? "its equations, or its noise, do not explain the data that they were learnt from"
-      : status == "noise_too_small" ? "its noise was given smaller than the residuals are"
-      : status == "underdetermined" ? "it has too many unknowns for its data"
-      : status == "stopped"         ? "its fit was stopped before its end"
-      : status == "not_converged"   ? "its fit did not converge"
-                                    : nullptr;
-  if (why) warn(a, fmt::format("of this model fit said: do not trust it; {}", why));
+  const std::string_view why = distrust(model.training.status);
+  if (!why.empty()) warn(a, fmt::format("of this model fit said: do not trust it; {}", why));
 }
 
 void complain(const std::string& text) {

@@ -22,8 +22,7 @@ std::vector<Parameter> parameters(const Arguments& a) {
   for (const auto& word : a.words("--set")) {
     const auto equals = word.find('=');
     const auto value = equals == word.npos ? std::nullopt : parse_number(word.substr(equals + 1));
-    if (!value)
-      throw_usage({"option --set", shown(word), "NAME=NUMBER", "For example --set rho=24."});
+    if (!value) throw_usage({"option `set`", shown(word), "NAME=NUMBER", "For example rho=24."});
     result.push_back({word.substr(0, equals), *value});
   }
   return result;
@@ -56,7 +55,7 @@ Simulation simulate(const Arguments& a, const Observer& observer) {
   const System system = system_of(a);
   const Vector start = a.given("--init") ? to_vector(a.numbers("--init")) : system.start;
   if (start.size() != system.start.size())
-    throw_usage({"option --init", fmt::format("{} values", start.size()),
+    throw_usage({"option `init`", fmt::format("{} values", start.size()),
                  fmt::format("{} ({})", system.start.size(), fmt::join(system.variables, ", ")),
                  "Give one value per variable, separated by commas."});
   const double step = a.given("--step") ? a.number("--step") : system.step;
@@ -65,13 +64,13 @@ Simulation simulate(const Arguments& a, const Observer& observer) {
   times.insert(times.begin(), 0.0);
   const double noise = a.number("--noise");
   if (noise < 0)
-    throw_usage({"option --noise", a.text("--noise"), "a number >= 0", "0.01 means one per cent."});
+    throw_usage({"option `noise`", a.text("--noise"), "a number >= 0", "0.01 means one per cent."});
 
   CertifiedSolution truth;
   if (system.map) {
     const double iterations = step / system.step;
     if (std::abs(iterations - std::round(iterations)) > 1e-9 * iterations || iterations < 0.5)
-      throw_usage({"option --step", fmt::format("{}", step),
+      throw_usage({"option `step`", fmt::format("{}", step),
                    "a whole number: " + system.name + " is a map",
                    "Leave it out for a row per iteration."});
     truth = iterate_certified(system, start, times);
@@ -115,7 +114,7 @@ Simulation simulate(const Arguments& a, const Observer& observer) {
 std::string simulate_complaint(const Arguments& a, const Simulation& simulation) {
   return fmt::format(
       "{} from this start {} at t = {:.6g}: nothing was written. Choose another "
-      "--init or an earlier --until.",
+      "`init` or an earlier `until`.",
       system_of(a).name, status_name(simulation.status), simulation.reached);
 }
 

@@ -8,9 +8,8 @@
 #include "odecast/systems/catalogue.hpp"
 
 namespace odecast::cli {
-namespace {
 
-Json to_json(const System& s) {
+Json system_json(const System& s) {
   Json parameters = Json::object();
   for (const Parameter& p : s.parameters) parameters[p.name] = p.value;
   return {{"name", s.name},
@@ -28,6 +27,8 @@ Json to_json(const System& s) {
           {"source", s.source}};
 }
 
+namespace {
+
 std::string details(const System& s) {
   std::string text = fmt::format("{}: {}\n\n", s.name, s.title);
   for (const auto& e : s.equations) text += "  " + e + "\n";
@@ -44,10 +45,10 @@ std::string details(const System& s) {
   return text + fmt::format("\nsource      {}", s.source);
 }
 
-int run(const Arguments& a) {
+int run_systems(const Arguments& a) {
   if (a.positional_count() == 1) {
     const System s = find_system(a.positional(0));
-    put("{}\n", a.json() ? to_json(s).dump(2) : details(s));
+    put("{}\n", a.json() ? system_json(s).dump(2) : details(s));
     return kDone;
   }
   Json list = Json::array();
@@ -55,7 +56,7 @@ int run(const Arguments& a) {
   for (const auto& name : system_names()) {
     const System s = find_system(name);
     if (a.json())
-      list.push_back(to_json(s));
+      list.push_back(system_json(s));
     else
       put("{:<20} {:>9}  {:>8}  {}\n", s.name, s.variables.size(),
           s.lyapunov ? fmt::format("{:g}", *s.lyapunov) : "", s.title);
@@ -75,7 +76,7 @@ Command systems_command() {
       "odecast systems SprottB",
       {{"NAME", "a system, in any case", false}},
       with_common({}),
-      run};
+      run_systems};
 }
 
 }  // namespace odecast::cli

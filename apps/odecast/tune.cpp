@@ -105,43 +105,79 @@ std::string table_csv(const Tuning& t, const std::vector<Candidate>& all,
   return text;
 }
 
-int run(const Arguments& a) {
-  const auto inputs = a.paths(0);
-  const std::filesystem::path folder = a.text("--output");
-  TuneOptions o;
+}  // namespace
+
+Tuned tune(const Arguments& a, const std::function<Dataset()>& read,
+           const std::filesystem::path& folder, const Observer& observer) {
+  Tuned made;
+  TuneOptions& o = made.options;
   o.blocks = static_cast<int>(a.whole("--blocks", 2, 1000));
   o.starts = static_cast<int>(a.whole("--starts", 4, 1'000'000));
   o.leads = static_cast<int>(a.whole("--leads", 1, 100'000));
   o.draws = static_cast<int>(a.whole("--draws", 2, 1000));
   if (a.given("--horizon")) o.horizon = a.number("--horizon");
-  require_option(!a.given("--horizon") || o.horizon > 0, "option --horizon", a.text("--horizon"),
+  require_option(!a.given("--horizon") || o.horizon > 0, "option `horizon`", a.text("--horizon"),
                  "a number > 0", "It is how far each forecast goes, in the units of the times.");
   if (a.given("--noise")) o.noise = to_vector(a.numbers("--noise"));
   o.seed = a.seed();
   o.threads = a.threads();
   o.shared = "version=" ODECAST_VERSION;
   for (const char* option : kShared) o.shared += fmt::format(" {}={}", option, a.text(option));
-  const std::vector<Candidate> all = candidates(a);
-  keeps_units(folder);
-  Tuning result;
-  Dataset data;
-  Fit best;
+  made.candidates = candidates(a);
+  const Dataset data = read();
+  made.variables = data.variables;
+  if (o.noise && o.noise->size() != 1 && o.noise->size() != data.dimension())
+    throw_usage({"option `noise`", fmt::format("{} values", o.noise->size()),
+                 fmt::format("1 or {}", data.dimension()), "Give one, or one per variable."});
   FolderClaim claim;
-  {
-    const Observer observer = progress(a);
-    data = read_observations(inputs, fit_columns(a));
-    if (o.noise && o.noise->size() != 1 && o.noise->size() != data.dimension())
-      throw_usage({"option --noise", fmt::format("{} values", o.noise->size()),
-                   fmt::format("1 or {}", data.dimension()), "Give one, or one per variable."});
-    result = tune(data, all, folder, o, observer, &claim);
-    FitOptions chosen = all[result.rows[0].candidate].options;
-    chosen.threads = o.threads;
-    best = fit(data, chosen, observer);
+  made.tuning = tune(data, made.candidates, folder, o, observer, &claim);
+  FitOptions chosen = made.candidates[made.tuning.rows[0].candidate].options;
+  chosen.threads = o.threads;
+  made.best = fit(data, chosen, observer);
+  write_files({{folder / "model.json", checked_model_text(made.best.model)},
+               {folder / "table.csv", table_csv(made.tuning, made.candidates, data.variables)},
+               {folder / "tuning.svg", tuning_figure(made.tuning)}});
+  return made;
+}
+
+Json tuning_json(const Tuned& made) {
+  auto rows = Json::array();
+  for (const TuneRow& r : made.tuning.rows) {
+    Json row{{"settings", made.candidates[r.candidate].words}};
+    if (!r.fitted)
+      row["failed"] = true;
+    else
+      row.update({{"energy", r.energy.value},
+                  {"energy_se", r.energy.standard_error},
+                  {"behind_best", r.behind.value},
+                  {"behind_best_se", r.behind.standard_error},
+                  {"coverage", r.coverage.value},
+                  {"crps", std::vector<double>(r.crps.begin(), r.crps.end())},
+                  {"without_forecast", r.failed}});
+    rows.push_back(std::move(row));
   }
+  return {{"rows", rows},
+          {"climatology", made.tuning.climatology},
+          {"horizon", made.tuning.horizon},
+          {"starts", made.tuning.starts},
+          {"seed", made.options.seed},
+          {"units", made.tuning.units},
+          {"units_found", made.tuning.found}};
+}
+
+namespace {
+
+int run_tune(const Arguments& a) {
+  const auto inputs = a.paths(0);
+  const std::filesystem::path folder = a.text("--output");
+  keeps_units(folder);
+  const Tuned made = [&] {
+    const Observer observer = progress(a);
+    return tune(
+        a, [&] { return read_observations(inputs, fit_columns(a)); }, folder, observer);
+  }();
+  const auto& [result, all, o, variables, best] = made;
   const std::string model = (folder / "model.json").string();
-  write_files({{model, checked_model_text(best.model)},
-               {folder / "table.csv", table_csv(result, all, data.variables)},
-               {folder / "tuning.svg", tuning_figure(result)}});
   std::string command = "odecast fit";
   for (const auto& path : inputs) command += " " + path.string();
   command += " " + all[result.rows[0].candidate].words;
@@ -149,35 +185,15 @@ int run(const Arguments& a) {
     if (a.given(option)) command += fmt::format(" {} {}", option, a.text(option));
   command += " -o " + model;
   if (a.json()) {
-    auto rows = Json::array();
-    for (const TuneRow& r : result.rows) {
-      Json row{{"settings", all[r.candidate].words}};
-      if (!r.fitted)
-        row["failed"] = true;
-      else
-        row.update({{"energy", r.energy.value},
-                    {"energy_se", r.energy.standard_error},
-                    {"behind_best", r.behind.value},
-                    {"behind_best_se", r.behind.standard_error},
-                    {"coverage", r.coverage.value},
-                    {"crps", std::vector<double>(r.crps.begin(), r.crps.end())},
-                    {"without_forecast", r.failed}});
-      rows.push_back(std::move(row));
-    }
-    put_json(Json{{"rows", rows},
-                  {"climatology", result.climatology},
-                  {"horizon", result.horizon},
-                  {"starts", result.starts},
-                  {"seed", o.seed},
-                  {"units", result.units},
-                  {"units_found", result.found},
-                  {"command", command},
-                  {"output", folder.string()}});
+    Json json = tuning_json(made);
+    json["command"] = command;
+    json["output"] = folder.string();
+    put_json(json);
     return kDone;
   }
   std::string noise;
-  for (std::size_t i = 0; i < data.variables.size(); ++i)
-    noise += fmt::format("{}{} {:.2g}", i ? ", " : "", data.variables[i],
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    noise += fmt::format("{}{} {:.2g}", i ? ", " : "", variables[i],
                          result.noise[static_cast<Eigen::Index>(i)]);
   say(a, fmt::format("{} settings, each fitted {} times without a block and judged there: {} "
                      "starts, horizon {:.4g}, noise {}\n",
@@ -249,7 +265,7 @@ Command tune_command() {
           "odecast tune data.csv --dropout 0.05,0.1,0.25 --degree 2,3 -o tuning",
           {{"DATA", "as for fit", true, true}},
           with_common(std::move(options)),
-          run};
+          run_tune};
 }
 
 }  // namespace odecast::cli

@@ -19,7 +19,7 @@ run = data[0]
 start = truth[0].states[0]
 
 # %%
-ours = odecast.fit(data, dropout=0, derivative="weak", terms="select")
+ours = odecast.fit(data)
 print(ours.equations())
 
 # %% [markdown]

@@ -26,23 +26,21 @@ assert facts["gaps"] == 1
 
 # %% [markdown]
 # ## Hold out the end, learn from the rest
-# `derivative="auto"` tries the derivatives on held-out rows; `terms="select"` keeps what the data
-# support.
+# The default method keeps the terms that the data support, and says how sure it is of them.
 
 # %%
 train, test = data.split(holdout=0.1)
-model = odecast.fit(train, dropout=0, derivative="auto", terms="select")
-print(model.summary["derivative_reason"])
+model = odecast.fit(train)
+print("noise", model.summary["noise"])
 print(model.equations())
 
 # %% [markdown]
 # ## Forecast the part that was held out, and score it
-# Without a start the forecast continues from the last observation. Dropout 0 has no spread of its
-# own: the start's
-# uncertainty is what there is.
+# Without a start the forecast continues from the last observation, with what is known of that state
+# and of the coefficients.
 
 # %%
-fc = model.forecast(at=test, init_sd=facts["noise"], draws=500, observations=True)
+fc = model.forecast(at=test, draws=500, observations=True)
 print(odecast.score(fc, test, system="Lorenz")["vpt"])
 fc.plot(truth=test)
 fc.save("forecast.csv")

@@ -27,6 +27,7 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
 
 /// A pipe, a terminal, /dev/null: written to as it is, never replaced by a file.
 bool is_special(const std::filesystem::path& path) {
+  if (is_standard_stream(path)) return true;
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
@@ -141,7 +142,7 @@ std::atomic<int> committed{0};
 
 FileReader::FileReader(std::filesystem::path path)
     : path_(std::move(path)),
-      descriptor_(path_ == "-" ? STDIN_FILENO : open_patiently(path_, O_RDONLY)) {
+      descriptor_(is_standard_stream(path_) ? STDIN_FILENO : open_patiently(path_, O_RDONLY)) {
   if (descriptor_ < 0) fail();
 }
 
@@ -215,12 +216,19 @@ void check_writable(const std::filesystem::path& path) {
 
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   std::error_code error;
-  return std::filesystem::equivalent(a, b, error) && !error;
+  return !is_standard_stream(a) && !is_standard_stream(b) &&
+         std::filesystem::equivalent(a, b, error) && !error;
+}
+
+bool can_be_read_again(const std::filesystem::path& path) {
+  std::error_code error;
+  return !is_standard_stream(path) && std::filesystem::is_regular_file(path, error);
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   if (is_special(path_)) {
-    descriptor_ = open_patiently(path_, O_WRONLY);
+    descriptor_ = is_standard_stream(path_) ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                                            : open_patiently(path_, O_WRONLY);
     if (descriptor_ < 0) fail("open");
     return;
   }
@@ -293,6 +301,7 @@ void AtomicFile::settle() {
 }
 
 void AtomicFile::fail(const char* action) const {
+  if (is_standard_stream(path_) && errno == EPIPE) throw PipeClosed();
   throw_file({"output " + quoted(path_), std::string(std::strerror(errno)) + " on " + action,
               "a place with room that can be written to",
               "Free space or choose another place with -o; an older file there is untouched."});

@@ -1,11 +1,24 @@
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace odecast {
+
+/// A name for standard input where a file is read, and for standard output where one is written,
+/// whatever files there are.
+inline bool is_standard_stream(const std::filesystem::path& path) { return path == "-"; }
+/// Whether it can be read more than once: a regular file.
+bool can_be_read_again(const std::filesystem::path& path);
+
+/// Standard output, a pipe, whose reader has seen enough: nothing went wrong, and nothing is to be
+/// said.
+struct PipeClosed : std::exception {
+  const char* what() const noexcept override { return "the reader of standard output is gone"; }
+};
 
 /// Bytes of a file in order; "-" is standard input. Throws Error (file).
 class FileReader {
@@ -35,13 +48,13 @@ std::string read_file(const std::filesystem::path& path, std::size_t most = kMos
 /// work, so that an unwritable place is found before it.
 void check_writable(const std::filesystem::path& path);
 
-/// True when both name the same existing file.
+/// True when both name the same existing file; standard streams are none.
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// A file that appears whole or not at all: written to a temporary beside the target, flushed to
 /// the disk, then renamed over it. Without commit() (an exception, an interruption) the temporary
-/// is removed and the old file stays. Links are followed, also to what is not there yet; pipes and
-/// devices are written to directly.
+/// is removed and the old file stays. Links are followed, also to what is not there yet; pipes,
+/// devices and standard output ("-") are written to directly, which may throw PipeClosed.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

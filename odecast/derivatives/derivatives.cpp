@@ -180,7 +180,7 @@ void stream_differences(const ObservationSource& source, const Scaling& scaling,
 
   Vector noise = Vector::Zero(n), curvature = Vector::Zero(n);
   if (order > 0) {
-    const Dataset first = to_model_units(first_rows(source, kRowsForErrors), scaling);
+    const Dataset first = to_model_units(dataset_of(source, kRowsForErrors), scaling);
     const std::vector<Segment> parts = segments(first, options.gap);
     noise = observation_noise(options, parts, n);
     curvature = root_mean_square_difference(parts, order + 2, noise);
@@ -258,12 +258,13 @@ void stream_differences(const ObservationSource& source, const Scaling& scaling,
     Vector& v = w.states[at];
     v.resize(n);
     for (int j = 0; j < n; ++j) v[j] = (state[j] - scaling.offset[j]) / scaling.scale[j];
-    if (w.used < points) return;
+    if (w.used < points) return true;
     if (order > 0)
       central(w);
     else
       forward(w);
     if (++used == rows_per_block) flush();
+    return true;
   });
   flush();
   if (!any) too_few(source.name, seen, windows.size(), points);

@@ -65,33 +65,6 @@ std::vector<Segment> segments(const Dataset& data, double gap) {
   return all;
 }
 
-Dataset first_rows(const ObservationSource& source, long rows) {
-  struct Enough {};
-  Dataset data;
-  data.variables = source.variables;
-  data.source = source.name;
-  const auto n = static_cast<std::size_t>(source.dimension());
-  std::vector<std::vector<double>> states;
-  try {
-    source.replay([&](std::size_t which, double time, const double* state) {
-      if (rows-- <= 0) throw Enough{};
-      if (which >= states.size()) {
-        states.resize(which + 1);
-        data.trajectories.resize(which + 1);
-      }
-      data.trajectories[which].times.push_back(time);
-      states[which].insert(states[which].end(), state, state + n);
-    });
-  } catch (const Enough&) {
-  }
-  for (std::size_t k = 0; k < states.size(); ++k) {
-    data.trajectories[k].states = Eigen::Map<const Matrix>(
-        states[k].data(), data.trajectories[k].rows(), static_cast<Eigen::Index>(n));
-    states[k] = {};  // many rows are not to be twice in memory
-  }
-  return data;
-}
-
 namespace {
 
 /// Up to the round-off of the times.

@@ -35,9 +35,6 @@ std::vector<double> longest_spacings(const ObservationSummary& summary, double g
 /// The trajectories cut at their gaps, in order. The data must outlive the segments.
 std::vector<Segment> segments(const Dataset& data, double gap);
 
-/// The first rows of a source, at most `rows` of them, as a data set.
-Dataset first_rows(const ObservationSource& source, long rows);
-
 /// Standard deviation of the observation noise of each variable. For m = 2 … 8 the divided
 /// difference of m + 1 neighbours, with weights scaled to length 1, has standard deviation σ plus
 /// what the signal's m-th derivative adds: the median absolute value of all of them / 0.6745

@@ -163,8 +163,8 @@ double noisy_quantile(double p, double sigma, std::span<const double> x,
   return guess;
 }
 
-void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forecast& f,
-                    const Observer& observer) {
+void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const Vector& noise,
+                    Forecast& f, const Observer& observer) {
   f.q_lower.resize(rows + 1, s.n);
   f.q_median.resize(rows + 1, s.n);
   f.q_upper.resize(rows + 1, s.n);
@@ -198,8 +198,8 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, Forec
       f.q_lower(at + 1, i) = offset + scale * quantile(tail);
       f.q_median(at + 1, i) = offset + scale * quantile(0.5);
       f.q_upper(at + 1, i) = offset + scale * quantile(1 - tail);
-      if (!s.options.noise) continue;
-      const double sigma = (*s.options.noise)[i] / scale;
+      if (f.observed_q_lower.size() == 0) continue;
+      const double sigma = noise[i] / scale;
       double lower = (f.q_lower(at + 1, i) - offset) / scale,
              upper = (f.q_upper(at + 1, i) - offset) / scale;
       if (sigma > 0) {
@@ -385,6 +385,26 @@ double horizon(const Forecast& f, const Vector& sd) {
 
 }  // namespace
 
+std::string_view status_name(ForecastStatus status) {
+  switch (status) {
+    case ForecastStatus::complete: return "complete";
+    case ForecastStatus::too_few: return "too_few";
+    case ForecastStatus::unstable: return "unstable";
+  }
+  return "";
+}
+
+double band_factor(double level) { return normal_quantile((1 + std::min(level, 1 - 0x1p-38)) / 2); }
+
+Vector observation_noise(const Model& model, const ForecastOptions& options) {
+  if (options.noise) return (options.noise->array() > 0).any() ? *options.noise : Vector();
+  // Round-off is not what makes an observation.
+  return model.noise.size() > 0 &&
+                 (model.noise.array() > kNoNoise * model.climatological_sd().array()).any()
+             ? model.noise
+             : Vector();
+}
+
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
   return forecast(*make_posterior(model, options.mask), model, options, observer);
 }
@@ -433,6 +453,15 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.reason =
         fmt::format("no two trajectories are alive after t = {}; later times are left out",
                     rows > 0 ? options.times[static_cast<std::size_t>(rows - 1)] : s.start.time);
+  } else if (model.polynomial() && f.discard_probability > kMostBlowUps) {
+    f.status = ForecastStatus::unstable;
+    f.reason = fmt::format(
+        "{:.0f} % of the trajectories blew up, the first at t = {:.4g}, and the band is that of "
+        "the "
+        "others; the data do not hold these equations there: forecast a shorter time (`until`), or "
+        "fit more rows or a lower `degree`",
+        100 * f.discard_probability,
+        *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end()));
   } else {
     f.reason = fmt::format("{} trajectories, {} blew up", total.kept, f.discarded);
   }
@@ -457,12 +486,14 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.lower = f.mean - c * f.sd;
     f.upper = f.mean + c * f.sd;
   }
-  if (options.noise) {
+  const Vector noise = observation_noise(model, options);
+  if (noise.size() > 0) {
     const Matrix reach =
-        c * (f.sd.cwiseAbs2().rowwise() + options.noise->cwiseAbs2().transpose()).cwiseSqrt();
+        c * (f.sd.cwiseAbs2().rowwise() + noise.cwiseAbs2().transpose()).cwiseSqrt();
     const Matrix lower = f.mean - reach, upper = f.mean + reach;
     if (sd_band) f.observed_lower = lower, f.observed_upper = upper;
-    if (q_band)
+    // Its quantiles take ten times as long as the rest, and are for those who ask.
+    if (q_band && (options.noise || !sd_band))
       f.observed_q_lower = lower,
       f.observed_q_upper = upper;  // right at the start, filled in below
   }
@@ -470,15 +501,14 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   const auto& calibration = model.calibration;
   if (sd_band && options.calibrated && calibration &&
       std::abs(calibration->level - options.level) < 1e-9 &&
-      (!calibration->observed || options.noise)) {
+      (!calibration->observed || noise.size() > 0)) {
     f.calibrated = true;
     Matrix &lower = calibration->observed ? f.observed_lower : f.lower,
            &upper = calibration->observed ? f.observed_upper : f.upper;
     for (int t = 0; t < rows; ++t)
       for (int i = 0; i < s.n; ++i) {
-        const double sd = calibration->observed
-                              ? root_sum_square(f.sd(t + 1, i), (*options.noise)[i])
-                              : f.sd(t + 1, i);
+        const double sd =
+            calibration->observed ? root_sum_square(f.sd(t + 1, i), noise[i]) : f.sd(t + 1, i);
         const double reach =
             calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
             (sd + kCalibrationFloor * model.size[i]);
@@ -487,7 +517,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
       }
   }
   if (q_band) {
-    fill_quantiles(s, total, rows, f, observer);
+    fill_quantiles(s, total, rows, noise, f, observer);
     f.q_median.row(0) = f.mean.row(0);
     f.q_lower.row(0) = f.mean.row(0) - c * f.sd.row(0);
     f.q_upper.row(0) = f.mean.row(0) + c * f.sd.row(0);

@@ -63,8 +63,9 @@ struct ForecastOptions {
   int samples = 0;
   /// Widen or narrow the sd band as the model's calibration says, where it has one of this level.
   bool calibrated = true;
-  /// Standard deviation of an observation of the state, per variable: then there are bands for what
-  /// would be observed, too.
+  /// Standard deviation of an observation of the state, per variable, for the bands of what would
+  /// be observed. By default the model's own, where it knows the noise of its data, and mean ± c sd
+  /// alone; zeros: no such bands.
   std::optional<Vector> noise = {};
   std::uint64_t seed = 1;
   int threads = 1;
@@ -72,8 +73,16 @@ struct ForecastOptions {
 
 enum class ForecastStatus {
   complete,
-  too_few,  ///< fewer trajectories than asked for survive: not to be trusted
+  too_few,   ///< fewer trajectories than asked for survive: not to be trusted
+  unstable,  ///< of learnt equations more than kMostBlowUps of the draws blew up: the others are a
+             ///< selection, not to be trusted
 };
+
+std::string_view status_name(ForecastStatus status);
+
+/// The share of blow-ups that a posterior of equations may have. A network's masks often blow up,
+/// and the paper's method discards them; equations that explain the data do so hardly ever.
+inline constexpr double kMostBlowUps = 0.2;
 
 /// Mean and band of the state at each time; rows are times, the start first.
 struct Forecast {
@@ -83,8 +92,8 @@ struct Forecast {
   Matrix lower, upper;                ///< mean ± c sd; empty unless asked for
   Matrix q_lower, q_median, q_upper;  ///< quantiles; empty unless asked for
   /// The same for an observation of the state, with its noise: mean ± c (sd² + σ²)^½, and the
-  /// quantiles of the mixture Σ_k w_k N(x_k, σ²) over the draws. Empty unless
-  /// ForecastOptions::noise is given.
+  /// quantiles of the mixture Σ_k w_k N(x_k, σ²) over the draws. Empty where σ is not known
+  /// (observation_noise).
   Matrix observed_lower, observed_upper, observed_q_lower, observed_q_upper;
   /// 1 - P(blow-up by that time), over all trajectories tried, the discarded ones too.
   std::vector<double> alive;
@@ -124,6 +133,14 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
 /// options.init a trajectory posterior draws each trajectory's start together with its field.
 Forecast forecast(const Model& model, const ForecastOptions& options,
                   const Observer& observer = ignore_progress);
+
+/// The c of a band mean ± c sd of that level; of one that is 1 but for its digits, 7.
+double band_factor(double level);
+
+/// Noise of a smaller share of a variable's sd is that of numbers, not of measuring.
+inline constexpr double kNoNoise = 1e-4;
+/// The σ of an observation that a forecast with these options has bands for; empty: none.
+Vector observation_noise(const Model& model, const ForecastOptions& options);
 
 /// Tolerances whose error stays inside the band: SciPy's defaults for a dropout model, finer ones
 /// for a trajectory posterior, whose band may be narrow.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <type_traits>
+
 #include "odecast/core/error.hpp"
 #include "odecast/learning/detail/methods.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
@@ -41,6 +43,11 @@ void check_regression(int degree, const RowOptions& rows, const FitOptions& o, c
                  "at most 600 candidate terms, variables × monomials", "Choose a lower degree.");
   check_rows(rows, o, shape);
 }
+
+/// A method without fields has nothing to check.
+template <class M>
+requires std::is_empty_v<M>
+void check_method(const M&, const FitOptions&, const Shape&) {}
 
 void check_method(const TrajectoryMethod& m, const FitOptions& o, const Shape& shape) {
   check_degree(m.degree, false);

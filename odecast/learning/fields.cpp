@@ -199,7 +199,7 @@ std::vector<Phase> schedule_in(const std::string& text) {
     const auto at = word.find('@');
     const auto steps = parse_number(word.substr(0, at));
     const auto rate = at == word.npos ? std::nullopt : parse_number(word.substr(at + 1));
-    if (!steps || !rate || *steps < 1 || *steps > 1e9 || *steps != static_cast<int>(*steps))
+    if (!steps || !rate || !(*steps >= 1 && *steps <= 1e9) || *steps != std::floor(*steps))
       refuse("schedule", word, "STEPS@RATE, separated by commas",
              "The paper's is 10@0.01,100@0.001.");
     schedule.push_back({static_cast<int>(*steps), *rate});
@@ -265,17 +265,17 @@ std::vector<Field> make_fields() {
   Field method{.name = "posterior",
                .type = FieldType::choice,
                .value = "WHAT",
-               .choices = {"auto", "trajectory", "regression", "bootstrap", "dropout", "ensemble"},
-               .help =
-                   "how to learn, and where the spread comes from. trajectory: the likelihood "
-                   "of the observations, sparse equations; regression: Bayesian regression on "
-                   "integrals of the data, sparse equations, in milliseconds; bootstrap: the "
-                   "same integrals drawn again in blocks; dropout: the paper's masks; "
-                   "ensemble: networks trained from different seeds; auto: trajectory, but "
-                   "regression for maps and with `degree=auto`, `terms` or `gap`, and dropout "
-                   "with options of networks or derivatives",
+               .choices = {"auto"},
+               .help = "how to learn, and where the spread comes from. ",
                .initial = "auto",
                .group = kMain};
+  for (const auto& [name, what] : kMethodNames) {
+    method.choices.emplace_back(name);
+    method.help += fmt::format("{}: {}; ", name, what);
+  }
+  method.help +=
+      "auto: trajectory, but regression for maps and with `degree=auto`, `terms` or `gap`, and "
+      "dropout with options of networks or derivatives";
   method.get = [](const FitOptions& o) { return std::string(method_name(o.method)); };
   method.set = [](FitOptions&, const std::string&) {};  // fit_options() begins with it
   add(method);
@@ -476,12 +476,14 @@ std::vector<Field> make_fields() {
   return all;
 }
 
-Method method_of(const std::string& word) {
-  if (word == "regression") return RegressionMethod{};
-  if (word == "bootstrap") return BootstrapMethod{};
-  if (word == "dropout") return DropoutMethod{};
-  if (word == "ensemble") return EnsembleMethod{};
-  return TrajectoryMethod{};
+/// The method of that name with its defaults; the first where none has it.
+Method method_of(std::string_view word) {
+  Method method;
+  const auto take = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((kMethodNames[I].name == word ? void(method.emplace<I>()) : void()), ...);
+  };
+  take(std::make_index_sequence<kMethodNames.size()>());
+  return method;
 }
 
 /// What the given values ask for where nothing names a method.
@@ -503,19 +505,13 @@ std::string chosen_method(const std::map<std::string, std::string>& given) {
 /// The methods that have a field, for a message.
 std::string methods_with(const Field& f) {
   std::string names;
-  for (const char* word : {"trajectory", "regression", "bootstrap", "dropout", "ensemble"})
-    if (f.get(FitOptions{.method = method_of(word)}))
-      names += (names.empty() ? "`posterior=" + std::string(word) + "`" : ", " + std::string(word));
+  for (const auto& [name, what] : kMethodNames)
+    if (f.get(FitOptions{.method = method_of(name)}))
+      names += fmt::format(fmt::runtime(names.empty() ? "`posterior={}`" : ", {}"), name);
   return names;
 }
 
 }  // namespace
-
-std::string_view method_name(const Method& method) {
-  constexpr std::string_view names[] = {"trajectory", "regression", "bootstrap", "dropout",
-                                        "ensemble"};
-  return names[method.index()];
-}
 
 const std::vector<Field>& fit_fields() {
   static const std::vector<Field> fields = make_fields();

@@ -23,6 +23,8 @@ Fit learnt(const Dataset* data, const ObservationSource& source, const FitOption
                  [&](const auto& m) { return learn(source, m, options, observer); }},
       options.method);
   fit.model.settings = settings(options);  // what ran becomes part of the model
+  if (fit.summary.usable && fit.model.polynomial() && fit.model.kind == ModelKind::flow)
+    fit.summary.conserved = conserved(source, fit.model.noise);
   return fit;
 }
 

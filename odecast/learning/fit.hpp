@@ -2,6 +2,7 @@
 
 #include "odecast/core/observer.hpp"
 #include "odecast/learning/method.hpp"
+#include "odecast/observations/conserved.hpp"
 #include "odecast/observations/source.hpp"
 #include "odecast/training/exact.hpp"
 
@@ -13,6 +14,14 @@ struct DegreeTrial {
   double log_evidence;  ///< ln p(rows | set)
   double log_prior;     ///< ln P(set) but for a constant: every term costs max(its degree, 1)
                         ///< ln(variables + 1)
+};
+
+/// How the equations of a trajectory fit go through the data, user's units.
+struct PathSummary {
+  std::vector<Trajectory> runs;         ///< at every row that was learnt from, missing values too
+  std::vector<Trajectory> forced_runs;  ///< of a misfit: with forcing, which the others are without
+  Vector smoothed_noise;     ///< sd of the noise as a smoother has it, before any equation
+  bool noise_given = false;  ///< Model::noise is not estimated
 };
 
 struct FitSummary {
@@ -30,6 +39,8 @@ struct FitSummary {
                                      ///< the two logarithms was taken
   std::vector<ExactSummary::Minimum> minima;  ///< of the exact trainer
   std::vector<std::uint64_t> seeds;           ///< of its starts
+  std::optional<PathSummary> path;            ///< of `trajectory`
+  std::optional<Conserved> conserved;         ///< the equations are known up to multiples of it
 };
 
 struct Fit {

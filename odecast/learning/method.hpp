@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -98,8 +99,22 @@ struct EnsembleMethod {
 /// How to learn.
 using Method = std::variant<TrajectoryMethod, RegressionMethod, BootstrapMethod, DropoutMethod,
                             EnsembleMethod>;
-/// "trajectory", "regression", "bootstrap", "dropout", "ensemble": in the order of the variant.
-std::string_view method_name(const Method& method);
+struct MethodName {
+  std::string_view name, what;
+};
+/// In the order of the variant; `what` is for help.
+inline constexpr std::array<MethodName, std::variant_size_v<Method>> kMethodNames{{
+    {"trajectory", "the likelihood of the observations, sparse equations"},
+    {"regression",
+     "Bayesian regression on integrals of the data, sparse equations, in milliseconds"},
+    {"bootstrap", "the same integrals drawn again in blocks"},
+    {"dropout", "the paper's masks"},
+    {"ensemble", "networks trained from different seeds"},
+}};
+static_assert(!kMethodNames.back().name.empty(), "a method without a name");
+inline std::string_view method_name(const Method& method) {
+  return kMethodNames[method.index()].name;
+}
 
 /// Whether it learns from rows one after another: regression, bootstrap, the exact trainer.
 bool streams(const Method& method);

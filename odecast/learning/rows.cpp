@@ -51,7 +51,7 @@ FitData fit_data(const ObservationSource& source, const RowPlan& plan) {
     a.derivative.noise = noise;
   }
   if (plan.derivative.noise.size() == 0 && plan.kind == ModelKind::flow) {
-    const Dataset first = first_rows(a.source, kRowsForNoise);
+    const Dataset first = dataset_of(a.source, kRowsForNoise);
     a.noise = estimate_noise(segments(first, plan.derivative.gap), a.size());
   }
   return a;
@@ -80,7 +80,7 @@ void describe(Model& model, const ObservationSource& source, const FitData& data
   model.size = summary.rms;
   model.sd = summary.sd.head(n);
   for (Eigen::Index i = 0; i < n; ++i)
-    if (is_constant(summary.rows, summary.mean[i], summary.sd[i])) model.sd[i] = 0;
+    if (summary.constant[static_cast<std::size_t>(i)]) model.sd[i] = 0;
   model.data_scale =
       std::max(model.scaling.to_model(summary.smallest.head(n)).cwiseAbs().maxCoeff(),
                model.scaling.to_model(summary.largest.head(n)).cwiseAbs().maxCoeff());

@@ -8,47 +8,28 @@
 namespace odecast {
 namespace {
 
-/// What the data alone tell, where values may be missing. The scaling and the inputs are there
-/// already.
+/// What the data alone tell. The scaling and the inputs are there already.
 void describe_observed(Model& model, const Dataset& data) {
   const int n = data.dimension();
+  const ObservationSummary summary = summarise(source_of(data));
   model.variables = data.variables;
   model.last_trajectory = data.trajectories.back().id;
   model.last_time = data.trajectories.back().times.back();
   if (!data.inputs.empty())
     model.inputs.last = data.trajectories.back().inputs.bottomRows(1).transpose();
-  model.size = Vector::Zero(n);
-  Vector counts = Vector::Zero(n), sums = counts;
-  std::vector<double> steps;
-  for (const Trajectory& t : data.trajectories) {
-    model.training.rows += t.rows();
-    for (std::size_t k = 1; k < t.times.size(); ++k) steps.push_back(t.times[k] - t.times[k - 1]);
-    for (long k = 0; k < t.rows(); ++k)
-      for (int i = 0; i < n; ++i) {
-        const double u = t.states(k, i);
-        if (!std::isfinite(u)) continue;
-        model.data_scale = std::max(model.data_scale, std::abs(u) / model.scaling.scale[i]);
-        model.size[i] += u * u;
-        sums[i] += u;
-        counts[i] += 1;
-      }
-  }
-  const Vector means = sums.cwiseQuotient(counts);
-  model.sd = Vector::Zero(n);
-  for (const Trajectory& t : data.trajectories)
-    for (long k = 0; k < t.rows(); ++k)
-      for (int i = 0; i < n; ++i)
-        if (const double u = t.states(k, i); std::isfinite(u))
-          model.sd[i] += (u - means[i]) * (u - means[i]) / counts[i];
-  model.sd = model.sd.cwiseSqrt();
-  for (int i = 0; i < n; ++i)
-    if (is_constant(static_cast<long>(counts[i]), means[i], model.sd[i])) model.sd[i] = 0;
-  model.size = (model.size.array() / counts.array()).sqrt().matrix();
+  model.size = summary.rms;
   model.size.conservativeResize(n + model.inputs.size());
   model.size.tail(model.inputs.size()) = model.inputs.scale;
-  std::nth_element(steps.begin(), steps.begin() + static_cast<long>(steps.size() / 2), steps.end());
-  model.step = steps[steps.size() / 2];
-  model.training.trajectories = static_cast<long>(data.trajectories.size());
+  model.sd = summary.sd;
+  for (int i = 0; i < n; ++i)
+    if (summary.constant[static_cast<std::size_t>(i)]) model.sd[i] = 0;
+  model.data_scale = summary.largest.cwiseAbs()
+                         .cwiseMax(summary.smallest.cwiseAbs())
+                         .cwiseQuotient(model.scaling.scale)
+                         .maxCoeff();
+  model.step = summary.step;
+  model.training.rows = summary.rows;
+  model.training.trajectories = summary.trajectories;
 }
 
 }  // namespace
@@ -97,6 +78,17 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   record.iterations = found.steps;
   record.status = found.status;
   record.reason = found.reason;
+  PathSummary& path = result.summary.path.emplace();
+  path.smoothed_noise = found.smoothed_noise;
+  path.noise_given = options.noise.has_value();
+  const auto runs = [&](const std::vector<Matrix>& states) {
+    std::vector<Trajectory> all;
+    for (std::size_t r = 0; r < states.size(); ++r)
+      all.push_back({data.trajectories[r].id, data.trajectories[r].times, states[r]});
+    return all;
+  };
+  path.runs = runs(found.path);
+  path.forced_runs = runs(found.forced_path);
   result.summary.usable = found.usable;
   result.summary.trusted = found.usable && !found.misfit && !found.underdetermined &&
                            !found.noise_too_small && !found.stopped;

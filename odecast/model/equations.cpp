@@ -55,6 +55,17 @@ std::string latex_monomial(const std::vector<int>& powers, const std::vector<std
   return text;
 }
 
+/// A coefficient of du_i/dt and u^α in the user's units is rate_i Π scale_v^-α_v times that of the
+/// model's, which have no offset.
+double user_unit(const Model& model, int equation, const std::vector<int>& powers) {
+  double unit = model.rate()[equation];
+  for (std::size_t v = 0; v < powers.size(); ++v) {
+    const auto at = static_cast<Eigen::Index>(v), n = static_cast<Eigen::Index>(model.dimension());
+    unit /= integer_power(at < n ? model.scaling.scale[at] : model.inputs.scale[at - n], powers[v]);
+  }
+  return unit;
+}
+
 /// How much a term can contribute over the data.
 double size_of(const Term& term, const Vector& sizes) {
   double size = std::abs(term.mean) + term.sd;
@@ -64,9 +75,66 @@ double size_of(const Term& term, const Vector& sizes) {
   return std::min(size, std::numeric_limits<double>::max());
 }
 
+/// A mixture of normal distributions over sets of terms, and not of points.
+bool has_sets(const Model& model) {
+  const PolynomialPart* part = model.polynomial();
+  return part && !part->sets.empty() && part->sets.front().covariance.size() > 0;
+}
+
+/// The set of terms of most weight, over all of its distributions.
+struct BestSet {
+  const CoefficientSet* set = nullptr;  // the heaviest with these terms
+  double probability = 0;
+};
+BestSet best_set(const Model& model) {
+  const auto& sets = model.polynomial()->sets;
+  std::map<Support, BestSet> by_terms;
+  double all = 0;
+  for (const CoefficientSet& set : sets) {
+    Support terms = set.support;
+    std::sort(terms.begin(), terms.end());
+    BestSet& at = by_terms[terms];
+    if (!at.set || set.weight > at.set->weight) at.set = &set;
+    at.probability += set.weight;
+    all += set.weight;
+  }
+  BestSet best;
+  for (const auto& [terms, found] : by_terms)
+    if (found.probability > best.probability) best = found;
+  best.probability = std::min(1.0, best.probability / all);
+  return best;
+}
+
+/// The equations of the most probable set of terms. `all` has the probability of each term.
+std::vector<Equation> of_best_set(std::vector<Equation> all, const Model& model) {
+  if (!has_sets(model))
+    throw_usage({"equations", "a model without sets of terms",
+                 "one of fit's default, or regression", "Ask for the mean."});
+  const CoefficientSet& set = *best_set(model).set;
+  const MonomialBasis basis(model.dimension() + model.inputs.size(), model.polynomial()->degree);
+  std::map<std::pair<int, std::vector<int>>, std::size_t> place;
+  for (std::size_t k = 0; k < set.support.size(); ++k)
+    place[{set.support[k].equation, basis.powers(set.support[k].monomial)}] = k;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<Term> terms;
+    for (Term& t : all[i].terms) {
+      const auto at = place.find({static_cast<int>(i), t.powers});
+      if (at == place.end()) continue;
+      const auto k = static_cast<Eigen::Index>(at->second);
+      const double unit = user_unit(model, static_cast<int>(i), t.powers);
+      t.mean = unit * set.theta[k];
+      t.sd = std::abs(unit) * std::sqrt(std::max(0.0, set.covariance(k, k)));
+      terms.push_back(std::move(t));
+    }
+    all[i].terms = std::move(terms);
+  }
+  return all;
+}
+
 /// With that centre in the place of the mean, and without terms whose centre is zero.
-std::vector<Equation> centred(std::vector<Equation> all, Centre centre) {
+std::vector<Equation> centred(std::vector<Equation> all, const Model& model, Centre centre) {
   if (centre == Centre::mean) return all;
+  if (centre == Centre::best) return of_best_set(std::move(all), model);
   for (Equation& e : all) {
     for (Term& t : e.terms) {
       if (!t.median)
@@ -127,24 +195,18 @@ std::string people_text(const Model& model, bool latex, double smallest, Centre 
   return text + (hidden ? "(" + note + ")\n" : "");
 }
 
-/// Mean, sd and probability of every coefficient over the mixture, in the user's units: θ of
-/// du_i/dt and u^α is rate_i Π scale_v^-α_v times that of the model's units, which have no offset.
+/// Mean, sd and probability of every coefficient over the mixture, in the user's units.
 std::vector<Equation> polynomial_equations(const Model& model) {
   const PolynomialPosterior posterior = polynomial_posterior(model);
   const MonomialBasis& basis = posterior.basis();
   const PolynomialPosterior::Coefficients all = posterior.coefficients();
   const Matrix median = posterior.atoms() > 0 ? posterior.median_coefficients() : Matrix();
-  Vector scale(basis.variables());
-  scale << model.scaling.scale, model.inputs.scale;
-  const Vector rate = model.rate();
   std::vector<Equation> result;
   for (int i = 0; i < model.dimension(); ++i) {
     Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
     for (int m = 0; m < basis.size(); ++m) {
       if (all.probability(i, m) == 0) continue;
-      double unit = rate[i];
-      for (int v = 0; v < basis.variables(); ++v)
-        unit /= integer_power(scale[v], basis.powers(m)[static_cast<std::size_t>(v)]);
+      const double unit = user_unit(model, i, basis.powers(m));
       equation.terms.push_back({basis.powers(m), unit * all.mean(i, m),
                                 std::abs(unit) * all.sd(i, m),
                                 std::min(1.0, all.probability(i, m))});
@@ -193,7 +255,9 @@ std::vector<Equation> ensemble_equations(const Model& model) {
 }
 
 std::string c_function(const std::vector<Equation>& all, const Model& model, Centre centre) {
-  const char* which = centre == Centre::mean ? "mean" : "median";
+  const char* which = centre == Centre::mean     ? "mean"
+                      : centre == Centre::median ? "median"
+                                                 : "most probable";
   // Column names may hold anything, such as the end of a comment or characters that show other code
   // than is compiled.
   std::vector<std::string> names = model.arguments();
@@ -287,7 +351,7 @@ std::vector<Equation> equations(const Model& model) {
 std::vector<ReadableEquation> readable_equations(const Model& model, double smallest,
                                                  Centre centre) {
   std::vector<ReadableEquation> result;
-  for (const Equation& e : centred(equations(model), centre)) {
+  for (const Equation& e : centred(equations(model), model, centre)) {
     double largest = 0;
     for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
     std::vector<Term> terms;
@@ -321,10 +385,71 @@ std::pair<std::string, std::string> rounded_coefficient(double mean, double sd) 
   return {fmt::format("{:.{}f}", mean, digits), fmt::format("{:.{}f}", sd, digits)};
 }
 
+namespace {
+
+bool same_terms(const std::vector<ReadableEquation>& a, const std::vector<ReadableEquation>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& e, const auto& f) {
+    return std::equal(e.terms.begin(), e.terms.end(), f.terms.begin(), f.terms.end(),
+                      [](const Term& s, const Term& t) { return s.powers == t.powers; });
+  });
+}
+
+}  // namespace
+
+std::optional<double> best_set_probability(const Model& model) {
+  if (!has_sets(model)) return std::nullopt;
+  return best_set(model).probability;
+}
+
+std::string describe_equations(const Model& model, double smallest) {
+  constexpr double kAll = 0.995, kDoubt = 0.05;  // of a set; of a term, and as much below 1
+  const auto probability = best_set_probability(model);
+  const char* function = model.kind == ModelKind::map ? "map" : "equations";
+  if (!probability || *probability > kAll)
+    return fmt::format("Mean {}, with the standard deviation of the posterior:\n",
+                       model.kind == ModelKind::map ? "map" : "field") +
+           format_equations(model, EquationFormat::text, smallest);
+  std::string text =
+      fmt::format(
+          "The {} of the most probable set of terms (probability {:.2g}), with standard "
+          "deviations:\n",
+          function, *probability) +
+      format_equations(model, EquationFormat::text, smallest, Centre::best);
+  std::vector<std::string> names = model.arguments();
+  for (auto& name : names) name = printable(name);
+  std::string doubts;
+  for (const Equation& e : equations(model)) {
+    std::vector<Term> open;
+    for (const Term& t : e.terms)
+      if (t.probability > kDoubt && t.probability < 1 - kDoubt) open.push_back(t);
+    std::stable_sort(open.begin(), open.end(),
+                     [](const Term& a, const Term& b) { return a.probability > b.probability; });
+    std::string own;
+    for (const Term& t : open) {
+      const bool constant = std::all_of(t.powers.begin(), t.powers.end(), [](int p) { return !p; });
+      own += fmt::format("{}{} {:.2f}", own.empty() ? "" : ", ",
+                         constant ? "constant" : monomial_text(t.powers, names), t.probability);
+    }
+    if (!own.empty())
+      doubts += fmt::format("  {}: {}\n", model.left_side(printable(e.variable)), own);
+  }
+  if (!doubts.empty()) text += "Terms in doubt, with their probabilities:\n" + doubts;
+  const auto sets = model.polynomial()->sets.size();
+  if (doubts.empty() && smallest > 0 &&
+      same_terms(readable_equations(model, smallest, Centre::best),
+                 readable_equations(model, smallest)))
+    return text + fmt::format(
+                      "Forecasts average over {} sets of terms, which differ by terms of less "
+                      "than {:g} %.\n",
+                      sets, 100 * smallest);
+  return text + fmt::format("The average over {} sets of terms, which forecasts use:\n", sets) +
+         format_equations(model, EquationFormat::text, smallest);
+}
+
 std::string format_equations(const Model& model, EquationFormat format, double smallest,
                              Centre centre) {
   if (format == EquationFormat::c)
-    return c_function(centred(equations(model), centre), model, centre);
+    return c_function(centred(equations(model), model, centre), model, centre);
   return people_text(model, format == EquationFormat::latex, smallest, centre);
 }
 

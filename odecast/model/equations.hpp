@@ -41,9 +41,10 @@ struct ReadableEquation {
   std::vector<Term> terms;
   std::size_t left_out = 0;
 };
-/// What stands for a coefficient that has a distribution. The median is for models that are sets of
-/// points (bootstrap).
-enum class Centre { mean, median };
+/// What stands for a coefficient that has a distribution: its mean over all of it, which is that of
+/// forecasts; its median, for models that are sets of points (bootstrap); or what it is in the most
+/// probable set of terms, for models that are mixtures of such sets.
+enum class Centre { mean, median, best };
 
 std::vector<ReadableEquation> readable_equations(const Model& model, double smallest = 0.01,
                                                  Centre centre = Centre::mean);
@@ -52,6 +53,15 @@ std::vector<ReadableEquation> readable_equations(const Model& model, double smal
 std::pair<std::string, std::string> rounded_coefficient(double mean, double sd);
 
 enum class EquationFormat { text, latex, c };
+
+/// The probability of the most probable set of terms; empty where the model is not a mixture of
+/// normal distributions over sets of terms.
+std::optional<double> best_set_probability(const Model& model);
+
+/// What a person is told: the equations of the most probable set of terms and its probability; the
+/// terms that are in doubt, with theirs; and the average over all sets, which is what forecasts
+/// use. The average alone where there are no sets or one has it all.
+std::string describe_equations(const Model& model, double smallest = 0.01);
 
 /// Text and LaTeX show the readable equations and count the terms left out. C is complete.
 std::string format_equations(const Model& model, EquationFormat format, double smallest = 0.01,

@@ -14,6 +14,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/observations/formats.hpp"
 #include "odecast/observations/rows.hpp"
 
 namespace odecast {
@@ -36,7 +37,7 @@ std::size_t each_line(std::string_view text, bool whole, const Line& line) {
     if (*begin == '\n') {
       std::size_t run = 1;
       while (run < left && begin[run] == '\n') ++run;
-      line(std::string_view(begin, 0), static_cast<long>(run));
+      if (!line(std::string_view(begin, 0), static_cast<long>(run))) return text.size();
       used += run;
       continue;
     }
@@ -48,16 +49,18 @@ std::size_t each_line(std::string_view text, bool whole, const Line& line) {
       const char* last = cr;
       while (last < end && *last == '\r') ++last;
       if (lf && last == end) {  // CRLF
-        line(std::string_view(begin, static_cast<std::size_t>(cr - begin)), 1);
+        if (!line(std::string_view(begin, static_cast<std::size_t>(cr - begin)), 1))
+          return text.size();
         used += length + 1;
       } else if (last == end && !whole) {
         return used;  // an LF may follow
       } else {
-        line(std::string_view(begin, static_cast<std::size_t>(cr - begin)), 1);
+        if (!line(std::string_view(begin, static_cast<std::size_t>(cr - begin)), 1))
+          return text.size();
         used += static_cast<std::size_t>(cr - begin) + 1;
       }
     } else if (lf || whole) {
-      line(std::string_view(begin, length), 1);
+      if (!line(std::string_view(begin, length), 1)) return text.size();
       used += length + (lf ? 1 : 0);
     } else {
       return used;
@@ -136,6 +139,20 @@ std::optional<double> parse_cell(std::string_view cell, char decimal) {
   return parse_number(text);
 }
 
+/// What a cell was meant as, by its first letter or digit: 12 kg, $1.5, 2024-03-01 and inf are
+/// numbers, the middle one of 1, -, 3 is nothing.
+ColumnLook look_of(std::string_view cell) {
+  if (is_missing(cell)) return ColumnLook::nothing;
+  if (parse_cell(cell, '.')) return ColumnLook::numbers;
+  bool other = false;
+  for (const char c : cell) {
+    if (c >= '0' && c <= '9') return ColumnLook::numbers;
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return ColumnLook::words;
+    other = other || static_cast<unsigned char>(c) >= 0x80;
+  }
+  return other ? ColumnLook::words : ColumnLook::nothing;
+}
+
 /// 1,234 and -12,345: as well a thousand and more as one and a bit.
 bool could_be_thousands(std::string_view cell) {
   if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
@@ -150,14 +167,15 @@ struct SampleLine {
   std::string_view text;
 };
 
-/// The first lines that are neither blank nor comments.
-std::vector<SampleLine> sample_lines(std::string_view text, bool whole) {
+/// The first lines that are neither blank nor comments, after those to skip.
+std::vector<SampleLine> sample_lines(std::string_view text, bool whole, long skip) {
   std::vector<SampleLine> sample;
   long number = 0;
   each_line(text, whole, [&](std::string_view line, long count) {
     number += count;
-    if (sample.size() < 200 && !trimmed(line).empty() && !is_comment(line))
+    if (number > skip && !trimmed(line).empty() && !is_comment(line))
       sample.push_back({number, line});
+    return sample.size() < 200;
   });
   return sample;
 }
@@ -268,11 +286,80 @@ bool sniff_header(const std::vector<SampleLine>& sample, const Dialect& d,
   return all_text;
 }
 
+/// Without the lines above the first that has as many cells as most.
+std::vector<SampleLine> after_preamble(const std::vector<SampleLine>& sample, char separator) {
+  Cells cells;
+  std::vector<std::size_t> widths;
+  for (const auto& line : sample) {
+    cells.split(line.text, separator);
+    widths.push_back(cells.fault ? 0 : cells.cells.size());
+  }
+  std::vector<std::size_t> sorted(widths);
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t usual = sorted[sorted.size() / 2];
+  std::size_t first = 0;
+  while (usual > 1 && widths[first] != usual) ++first;
+  return {sample.begin() + static_cast<std::ptrdiff_t>(first), sample.end()};
+}
+
+/// Whether the line below the header has units: no number in any cell, where the next has some.
+bool is_units(const std::vector<SampleLine>& sample, const Dialect& d) {
+  const auto numbers = [&](const SampleLine& line) {
+    Cells cells;
+    cells.split(line.text, d.separator);
+    return std::count_if(cells.cells.begin(), cells.cells.end(), [&](std::string_view cell) {
+      return look_of(cell) == ColumnLook::numbers;
+    });
+  };
+  Cells below;
+  below.split(sample[1].text, d.separator);
+  const bool says = std::any_of(below.cells.begin(), below.cells.end(),
+                                [](std::string_view cell) { return !is_missing(cell); });
+  return says && numbers(sample[1]) == 0 && numbers(sample[2]) > 0;
+}
+
+/// What the first cells of every column are, below the header.
+std::vector<ColumnLook> looks_of(const std::vector<SampleLine>& sample, const Dialect& d) {
+  struct Seen {
+    bool number = false, word = false, index = true;
+    std::optional<double> last = {};
+  };
+  std::vector<Seen> seen;
+  Cells cells;
+  for (const SampleLine& line : sample) {
+    if (line.number < d.first_line || line.number == d.units_line) continue;
+    cells.split(line.text, d.separator);
+    if (seen.empty()) {
+      seen.resize(cells.cells.size());
+      if (d.header) continue;
+    }
+    for (std::size_t c = 0; c < std::min(seen.size(), cells.cells.size()); ++c) {
+      Seen& s = seen[c];
+      const std::string_view cell = cells.cells[c];
+      const auto value = parse_cell(cell, d.decimal);
+      s.index =
+          s.index && value && *value == std::floor(*value) && (!s.last || *value == *s.last + 1);
+      s.last = value;
+      const ColumnLook look = look_of(cell);
+      s.number = s.number || look == ColumnLook::numbers;
+      s.word = s.word || look == ColumnLook::words;
+    }
+  }
+  std::vector<ColumnLook> looks;
+  for (const Seen& s : seen)
+    looks.push_back(s.number && s.index ? ColumnLook::index
+                    : s.number          ? ColumnLook::numbers
+                    : s.word            ? ColumnLook::words
+                                        : ColumnLook::nothing);
+  return looks;
+}
+
 }  // namespace
 
 Dialect sniff(std::string_view text, const std::string& name, const ReadOptions& options) {
   Dialect d;
-  const auto sample = sample_lines(text, true);
+  if (options.skip > 0) d.first_line = options.skip + 1;
+  auto sample = sample_lines(text, true, options.skip);
   if (sample.empty()) return d;
   if (options.separator != 0) {
     d.separator = options.separator;
@@ -305,9 +392,18 @@ Dialect sniff(std::string_view text, const std::string& name, const ReadOptions&
                   fmt::format("{} | {}", sample[1].number, shown(sample[1].text))});
     }
   }
-  d.decimal = options.decimal != 0 ? options.decimal : sniff_decimal(sample, d.separator, name);
+  std::vector<SampleLine> table = after_preamble(sample, d.separator);
+  d.decimal = options.decimal != 0 ? options.decimal : sniff_decimal(table, d.separator, name);
+  // Lines before the table are some only where a header follows: a header that is too short is not
+  // a preamble.
+  if (table.size() < sample.size() && options.header == HeaderRule::sniffed &&
+      sniff_header(table, d, options)) {
+    d.first_line = table[0].number;
+    sample = std::move(table);
+  }
   d.header = options.header == HeaderRule::sniffed ? sniff_header(sample, d, options)
                                                    : options.header == HeaderRule::yes;
+  if (d.header && sample.size() > 2 && is_units(sample, d)) d.units_line = sample[1].number;
   return d;
 }
 
@@ -334,8 +430,10 @@ class Parser {
       if (!whole && text.find_first_of("\r\n") == text.npos) return 0;
       mark = begin(text, whole);
     }
-    return mark + each_line(text.substr(mark), whole,
-                            [this](std::string_view l, long count) { line(l, count); });
+    return mark + each_line(text.substr(mark), whole, [this](std::string_view l, long count) {
+             line(l, count);
+             return !rows_.stopped();
+           });
   }
 
   TableInfo finish() {
@@ -353,6 +451,7 @@ class Parser {
   }
 
   long number() const { return number_; }
+  bool stopped() const { return rows_.stopped(); }
 
  private:
   /// Looks at the beginning; returns the length of the byte order mark.
@@ -371,6 +470,13 @@ class Parser {
     if (!whole || first.size() < text.size())  // the last line may be cut
       sample = sample.substr(0, sample.find_last_of("\r\n") + 1);
     table_.dialect = sniff(sample, table_.source, options_);
+    looks_ = looks_of(sample_lines(sample, true, options_.skip), table_.dialect);
+    const Dialect& d = table_.dialect;
+    if (d.first_line > 1 && options_.skip == 0)
+      table_.notes.push_back(
+          fmt::format("The table begins in line {}; what stands before is left out", d.first_line));
+    if (d.units_line > 0)
+      table_.notes.push_back(fmt::format("Line {} has units: left out", d.units_line));
     return mark;
   }
 
@@ -423,6 +529,7 @@ class Parser {
   }
 
   void slow_line(std::string_view text) {
+    if (number_ < table_.dialect.first_line && !is_comment(text)) return;
     if (trimmed(text).empty()) return rows_.new_block();
     if (is_comment(text)) return comment(text);
     const Place place{number_, text};
@@ -436,6 +543,7 @@ class Parser {
                   rows_.text_of(place)});
     }
     if (rows_.names().empty()) return begin_table(text, place);
+    if (number_ == table_.dialect.units_line) return;
     if (cells_.cells.size() != rows_.names().size()) wrong_width(place);
     if (rows_.block_is_empty() && text == header_) return;  // each block may have it
     slow_row(place);
@@ -467,7 +575,7 @@ class Parser {
                   "Say what separates them: `separator`, one of , ; tab |.",
                   rows_.text_of(place),
                   {"For blanks: `tr -s ' ' ',' < old.txt > new.csv`."}});
-    rows_.name_columns(std::move(names), place);
+    rows_.name_columns(std::move(names), place, looks_);
     places_ = rows_.places().data();
     columns_ = rows_.places().size();
     comma_ = d.decimal == ',';
@@ -558,6 +666,7 @@ class Parser {
   std::size_t columns_ = 0;
   bool comma_ = false;
   std::string header_, scratch_;
+  std::vector<ColumnLook> looks_;
   Cells cells_;
   long number_ = 0;
 };
@@ -575,7 +684,7 @@ TableInfo stream_csv(ByteReader& bytes, const std::string& name, const ReadOptio
     const bool whole = got < kChunk;
     const std::string_view text(buffer.data(), held + got);
     const std::size_t used = parser.lines(text, whole);
-    if (whole) return parser.finish();
+    if (whole || parser.stopped()) return parser.finish();
     held = text.size() - used;
     if (held > kLongestLine)
       throw_data({fmt::format("{}, line {}", name, parser.number() + 1),
@@ -619,5 +728,16 @@ std::string format_csv(const Dataset& data) {
   }
   return text;
 }
+
+const Format kCsv = {.name = "csv",
+                     .extension = ".csv",
+                     .matches = [](std::string_view) { return true; },  // what is nothing else
+                     .stream =
+                         [](const ByteSource& from, const std::string& name,
+                            const ReadOptions& options, const RowVisitor& visit) {
+                           return from.file ? stream_csv(*from.file, name, options, visit)
+                                            : stream_csv(from.memory, name, options, visit);
+                         },
+                     .write = format_csv};
 
 }  // namespace odecast

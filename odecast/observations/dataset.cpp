@@ -135,6 +135,10 @@ void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t se
   }
 }
 
+bool is_constant(double smallest, double largest) {
+  return largest - smallest <= 1e-12 * std::max(std::abs(smallest), std::abs(largest));
+}
+
 Spread spread(const Dataset& data) {
   const auto n = data.dimension();
   Spread result{Vector::Zero(n), Vector::Zero(n)};
@@ -156,7 +160,7 @@ Spread spread(const Dataset& data) {
       if (t.rows() > 0)
         least = std::min(least, t.states.col(i).minCoeff()),
         most = std::max(most, t.states.col(i).maxCoeff());
-    if (most - least <= 1e-15 * std::abs(result.mean[i])) result.sd[i] = 0;
+    if (is_constant(least, most)) result.sd[i] = 0;
   }
   return result;
 }

@@ -67,6 +67,11 @@ Vector noise_level(const Dataset& data, double factor, NoiseOf of);
 /// Adds independent Gaussian noise. `standard_deviation` has one entry per variable.
 void add_noise(Dataset& data, const Vector& standard_deviation, std::uint64_t seed);
 
+/// Whether values in that range count as constant: they differ by no more than a few digits of
+/// round-off, 10^-12 of their size. The one rule: what is constant is not scaled, moves no equation
+/// and has no sd.
+bool is_constant(double smallest, double largest);
+
 /// Mean and standard deviation (over rows, dividing by their number) of each variable; 0 for one
 /// that is constant but for round-off.
 struct Spread {

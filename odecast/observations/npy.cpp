@@ -14,6 +14,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/observations/formats.hpp"
 #include "odecast/observations/rows.hpp"
 #include "odecast/observations/zip.hpp"
 
@@ -422,17 +423,11 @@ std::string text_at(const Array& a, const char* at) {
 
 }  // namespace
 
-bool is_array_file(std::string_view head) {
-  return head.starts_with(kMagic) || head.starts_with("PK\x03\x04") ||
-         head.starts_with("PK\x05\x06");
-}
-
 TableInfo stream_arrays(std::string_view bytes, const std::string& name, const ReadOptions& options,
                         const RowVisitor& visit) {
   TableInfo table;
   table.source = name;
   const bool single = bytes.starts_with(kMagic);
-  table.format = single ? "npy" : "npz";
   ZipArchive archive;
   Columns all;
   if (single) {
@@ -458,7 +453,7 @@ TableInfo stream_arrays(std::string_view bytes, const std::string& name, const R
   std::string id;
   for (std::size_t k = 0; k < all.trajectories; ++k) {
     rows.new_block();
-    for (std::size_t i = 0; i < all.rows; ++i) {
+    for (std::size_t i = 0; i < all.rows && !rows.stopped(); ++i) {
       const Place place{static_cast<long>(k * all.rows + i + 1)};
       std::optional<std::size_t> missing;
       for (std::size_t c = 0; c < places.size(); ++c) {
@@ -584,5 +579,31 @@ std::string format_npz(const Dataset& data) {
     members.emplace_back("certified_until.npy", npy_bytes("<f8", "", raw({*data.certified_until})));
   return format_zip(members);
 }
+
+namespace {
+
+TableInfo stream_whole(const ByteSource& from, const std::string& name, const ReadOptions& options,
+                       const RowVisitor& visit) {
+  if (!from.file) return stream_arrays(from.memory, name, options, visit);
+  const WholeFile whole(from.path, *from.file);
+  return stream_arrays(whole.bytes(), name, options, visit);
+}
+
+}  // namespace
+
+const Format kNpy = {.name = "npy",
+                     .extension = ".npy",
+                     .matches = [](std::string_view head) { return head.starts_with(kMagic); },
+                     .stream = stream_whole,
+                     .write = format_npy};
+
+const Format kNpz = {.name = "npz",
+                     .extension = ".npz",
+                     .matches =
+                         [](std::string_view head) {
+                           return head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06");
+                         },
+                     .stream = stream_whole,
+                     .write = format_npz};
 
 }  // namespace odecast

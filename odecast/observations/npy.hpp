@@ -7,9 +7,6 @@
 
 namespace odecast {
 
-/// Whether a file that begins so is a NumPy array (.npy) or an archive of them (.npz).
-bool is_array_file(std::string_view head);
-
 /// Rows from the bytes of a .npy or .npz file.
 ///
 /// npy: an array of rows × columns, the first column being the time, or all of them variables with

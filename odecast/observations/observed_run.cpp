@@ -1,8 +1,16 @@
 #include "odecast/observations/observed_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace odecast {
+
+ObservedRun observed_run(std::vector<double> times, Matrix values) {
+  ObservedRun run{std::move(times), std::move(values), {}};
+  run.weights = run.values.unaryExpr([](double x) { return std::isfinite(x) ? 1.0 : 0.0; });
+  run.values = run.values.unaryExpr([](double x) { return std::isfinite(x) ? x : 0.0; });
+  return run;
+}
 
 std::vector<DrivenPiece> pieces(const ObservedRun& run, long row) {
   const double begin = run.times[index(row - 1)], end = run.times[index(row)];

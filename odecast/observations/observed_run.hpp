@@ -17,6 +17,9 @@ struct ObservedRun {
                  ///< are linear between times
 };
 
+/// Values that are not finite are not observed; the others have weight 1.
+ObservedRun observed_run(std::vector<double> times, Matrix values);
+
 /// A part of the interval before an observation on which every input is linear: between
 /// neighbouring times of the inputs.
 struct DrivenPiece {

@@ -9,25 +9,25 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/text.hpp"
-#include "odecast/observations/csv.hpp"
-#include "odecast/observations/npy.hpp"
+#include "odecast/observations/formats.hpp"
 #include "odecast/observations/rows.hpp"
 
 namespace odecast {
 namespace {
 
+TableInfo stream(const ByteSource& from, const std::string& name, const ReadOptions& options,
+                 const RowVisitor& visit) {
+  const Format& format = **std::find_if(std::begin(kFormats), std::end(kFormats) - 1,
+                                        [&](auto* f) { return f->matches(from.head()); });
+  TableInfo table = format.stream(from, name, options, visit);
+  table.format = format.name;
+  return table;
+}
+
 TableInfo stream_file(const std::filesystem::path& path, const ReadOptions& options,
                       const RowVisitor& visit) {
   ByteReader bytes(path);
-  if (!is_array_file(bytes.head())) return stream_csv(bytes, path.string(), options, visit);
-  const WholeFile whole(path, bytes);
-  return stream_arrays(whole.bytes(), path.string(), options, visit);
-}
-
-TableInfo stream_memory(std::string_view bytes, const std::string& name, const ReadOptions& options,
-                        const RowVisitor& visit) {
-  if (is_array_file(bytes)) return stream_arrays(bytes, name, options, visit);
-  return stream_csv(bytes, name, options, visit);
+  return stream({.file = &bytes, .path = path}, path.string(), options, visit);
 }
 
 /// Rows of a table as trajectories.
@@ -41,6 +41,7 @@ class Collector {
       g.times.push_back(row.time);
       g.values.insert(g.values.end(), row.values, row.values + width);
       if (keep_numbers) g.numbers.push_back(row.gap ? -row.number : row.number);
+      return true;
     };
   }
 
@@ -169,7 +170,7 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths,
       throw_usage({"data " + shown(path.string()), "it given twice", "different files",
                    "Remove one of them."});
     const std::size_t before = all.ids.size();
-    bool checked = before == 0;
+    bool checked = before == 0, go_on = true;
     TableInfo one = stream_file(path, options, [&](const TableInfo& table, const TableRow& row) {
       if (!checked && table.variables != all.variables)
         throw_data({table.source,
@@ -181,7 +182,7 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths,
       checked = true;
       TableRow moved = row;
       moved.trajectory += before;
-      visit(table, moved);
+      return go_on = visit(table, moved);
     });
     const bool alone = one.ids.size() == 1;
     const std::string file = printable(one.source);
@@ -191,7 +192,11 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths,
       one.certified_until =
           std::min(*all.certified_until, one.certified_until.value_or(*all.certified_until));
     one.dropped += all.dropped;
+    for (const auto& note : one.notes)  // of many files the same is said once
+      if (std::count(all.notes.begin(), all.notes.end(), note) == 0) all.notes.push_back(note);
+    one.notes = std::move(all.notes);
     all = std::move(one);
+    if (!go_on) break;
   }
   all.source = fmt::format("{} files", paths.size());
   return all;
@@ -211,15 +216,15 @@ Dataset read_observations(const std::filesystem::path& path, const ReadOptions& 
 Dataset parse_observations(std::string_view bytes, const std::string& name,
                            const ReadOptions& options) {
   return collect(options, nullptr, [&](const RowVisitor& visit) {
-    return stream_memory(bytes, name, options, visit);
+    return stream({.memory = bytes}, name, options, visit);
   });
 }
 
 std::string format_observations(const std::filesystem::path& path, const Dataset& data) {
   const auto extension = lower_case(path.extension().string());
-  return extension == ".npy"   ? format_npy(data)
-         : extension == ".npz" ? format_npz(data)
-                               : format_csv(data);
+  return (*std::find_if(std::begin(kFormats), std::end(kFormats) - 1,
+                        [&](auto* f) { return extension == f->extension; }))
+      ->write(data);
 }
 
 void write_observations(const std::filesystem::path& path, const Dataset& data) {

@@ -28,6 +28,19 @@ bool is_missing(std::string_view cell) {
   return std::find(spellings.begin(), spellings.end(), cell) != spellings.end();
 }
 
+bool is_time_name(std::string_view name) {
+  static constexpr std::string_view kWords[] = {
+      "time", "timestamp", "datetime", "date",  "epoch",  "year",  "years",  "month",   "months",
+      "week", "weeks",     "day",      "days",  "hour",   "hours", "minute", "minutes", "seconds",
+      "zeit", "jahr",      "tag",      "datum", "stunde", "temps", "tiempo", "tempo"};
+  const std::string lower = lower_case(name);
+  const auto end =
+      std::find_if(lower.begin(), lower.end(), [](char c) { return !(c >= 'a' && c <= 'z'); });
+  const std::string_view word(lower.data(), static_cast<std::size_t>(end - lower.begin()));
+  if (word == "t") return end != lower.end() && (*end == ' ' || *end == '(' || *end == '[');
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
+
 std::string in_words(const Dialect& d) {
   return fmt::format("columns separated by {}, decimal {}, {}",
                      d.separator == '\t' ? "tabs" : fmt::format("'{}'", d.separator),
@@ -41,8 +54,12 @@ Rows::Rows(TableInfo& table, const ReadOptions& options, const RowVisitor& visit
       unit_(unit),
       in_order_(!options.sort && options.duplicates == DuplicateRule::error) {}
 
-void Rows::name_columns(std::vector<std::string> names, const Place& place) {
+void Rows::name_columns(std::vector<std::string> names, const Place& place,
+                        const std::vector<ColumnLook>& looks) {
   names_ = std::move(names);
+  const auto look = [&](std::size_t c) {
+    return c < looks.size() ? looks[c] : ColumnLook::numbers;
+  };
   const std::string at = where(place);
   const std::string have =
       fmt::format("columns {}", fmt::join(names_, ", "));  // a message shows its beginning
@@ -51,9 +68,15 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
     if (!is_utf8(names_[i]))
       throw_data({at, "bytes that are not UTF-8", "column names in UTF-8 or ASCII",
                   "Save the file as CSV UTF-8."});
-    // A column without a name is usually an index that pandas wrote. It may stay when not asked
-    // for.
-    if (names_[i].empty() && options_.variables.empty())
+    // A column without a name is usually an index that pandas wrote, or what a separator at the end
+    // of every line makes. Another may stay when not asked for.
+    const bool index = i == 0 && look(i) == ColumnLook::index,
+               empty = i + 1 == names_.size() && look(i) == ColumnLook::nothing;
+    if (names_[i].empty() && (index || empty))
+      table_.notes.push_back(index
+                                 ? "The first column, which has no name, counts the rows: left out"
+                                 : "The last column has neither name nor values: left out");
+    else if (names_[i].empty() && options_.variables.empty())
       throw_data({at,
                   fmt::format("no name for column {}", i + 1),
                   "a name for every column",
@@ -94,6 +117,20 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   };
   time_column_ =
       options_.time.empty() ? by_default({"t", "time"}, false) : named(options_.time, "`time`");
+  if (time_column_ == none) {
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (!is_time_name(names_[i]) || asked(names_[i])) continue;
+      if (time_column_ != none) {
+        time_column_ = none;  // two of them: which?
+        break;
+      }
+      time_column_ = i;
+    }
+    if (time_column_ != none) {
+      table_.time_name = names_[time_column_];
+      table_.notes.push_back("The time is the column " + shown(names_[time_column_]));
+    }
+  }
   if (time_column_ == none)
     throw_data({at,
                 have,
@@ -105,11 +142,17 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   id_ = options_.id.empty() ? by_default({"trajectory", "series", "id"}, true)
                             : named(options_.id, "`id`");
   if (id_ != none) take(id_, "`id`");
-  std::vector<std::size_t> used;
+  std::vector<std::size_t> used, text;
   for (const auto& name : options_.inputs) take(named(name, "`inputs`"), "`inputs`");
   if (options_.variables.empty()) {
     for (std::size_t i = 0; i < names_.size(); ++i)
-      if (!taken[i]) used.push_back(i);
+      if (!taken[i] && !names_[i].empty())
+        (look(i) == ColumnLook::words ? text : used).push_back(i);
+    for (const std::size_t c : text) words_.push_back(names_[c]);
+    if (!words_.empty())
+      table_.notes.push_back(fmt::format("Left out, being text: {} {}",
+                                         words_.size() == 1 ? "column" : "columns",
+                                         fmt::join(words_, ", ")));
   } else {
     for (const auto& name : options_.variables) {
       used.push_back(named(name, "`variables`"));
@@ -134,7 +177,10 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place) {
   // Written as `t`, unless a variable or an input would be taken for the time then.
   for (const auto* list : {&table_.variables, &table_.inputs})
     for (const auto& v : *list)
-      if (lower_case(v) == "t" || lower_case(v) == "time") table_.time_name = names_[time_column_];
+      if (lower_case(v) == "t" || lower_case(v) == "time")
+        table_.time_name = names_[time_column_];
+      else if (is_time_name(v) && is_time_name(table_.time_name))
+        table_.time_name = "t";
   values_.resize(used.size());
   places_.assign(names_.size(), nullptr);
   places_[time_column_] = &time_;
@@ -210,7 +256,7 @@ void Rows::missing(std::size_t column, std::string_view cell, std::string_view i
                 {"Remove the line."}});
   ++table_.dropped;
   if (options_.sort) {  // where the gap is shows when the rows are in order
-    visit_(table_, {trajectory(id, place), time_, values_.data(), place.number, true});
+    give({trajectory(id, place), time_, values_.data(), place.number, true});
   } else if (id_ == names_.size()) {
     if (!pieces_.empty()) pieces_[current_].gap = true;
   } else if (const auto known = current_of_.find(id); known != current_of_.end()) {
@@ -245,8 +291,11 @@ void Rows::not_increasing(const Piece& piece, const Place& place) const {
                   ? "Keep one row of each time: `duplicates=first` or `duplicates=mean`."
                   : "Sort the rows by time: `sort`.",
               text_of(place),
-              {"Tell several trajectories apart: a column named trajectory (or `id` NAME), a blank "
-               "line between them, or a file for each."}});
+              {words_.empty()
+                   ? "Tell several trajectories apart: a column named trajectory (or `id` NAME), a "
+                     "blank line between them, or a file for each."
+                   : fmt::format("If the column {} tells trajectories apart: `id` {}.", words_[0],
+                                 shown(words_[0]))}});
 }
 
 }  // namespace odecast

@@ -14,6 +14,18 @@ std::string lower_case(std::string_view text);
 /// The spellings of "no value here" that pandas reads as such, and the empty cell.
 bool is_missing(std::string_view cell);
 
+/// Whether a column of this name is the time, where none is called t or time: year, day, date, …
+/// alone or before a unit, as in "Time (s)" and "year_AD".
+bool is_time_name(std::string_view name);
+
+/// What the first cells of a column are.
+enum class ColumnLook {
+  numbers,
+  words,    ///< none is a number or begins like one
+  nothing,  ///< all are missing
+  index,    ///< whole numbers, each by one more than the last
+};
+
 /// A line or row for messages.
 struct Place {
   long number = 0;
@@ -29,7 +41,8 @@ class Rows {
   Rows(TableInfo& table, const ReadOptions& options, const RowVisitor& visit, const char* unit);
 
   /// Once, before the first row.
-  void name_columns(std::vector<std::string> names, const Place& place);
+  void name_columns(std::vector<std::string> names, const Place& place,
+                    const std::vector<ColumnLook>& looks = {});
   const std::vector<std::string>& names() const { return names_; }
 
   /// Where the number of each column goes; null for columns that are not read as numbers.
@@ -47,12 +60,14 @@ class Rows {
       piece.number = place.number;
     }
     ++rows_;
-    visit_(table_, {which, time_, values_.data(), place.number});
+    give({which, time_, values_.data(), place.number});
   }
   /// A row with a missing cell in this column, time read or not.
   void missing(std::size_t column, std::string_view cell, std::string_view id, const Place& place);
   /// Rows that follow belong to another trajectory, where no column says so.
   void new_block();
+  /// Whether the visitor has seen enough: no row is to follow.
+  bool stopped() const { return stopped_; }
   bool block_is_empty() const { return block_pending_ || rows_ == 0; }
 
   /// After the last row.
@@ -71,6 +86,7 @@ class Rows {
     bool gap = false;
   };
 
+  void give(const TableRow& row) { stopped_ = !visit_(table_, row); }
   std::size_t trajectory(std::string_view id, const Place& place);
   std::size_t add_piece(std::string_view id);
   [[noreturn]] void not_increasing(const Piece& piece, const Place& place) const;
@@ -85,10 +101,11 @@ class Rows {
   std::vector<double> values_;
   double time_ = 0;
   std::size_t time_column_ = 0, id_ = 0;
+  std::vector<std::string> words_;  // names of the columns of words that are left out
   std::vector<Piece> pieces_;
   std::map<std::string, std::size_t, std::less<>> current_of_;  // the piece an id has reached
   std::size_t current_ = 0;
-  bool block_pending_ = false;
+  bool block_pending_ = false, stopped_ = false;
   long rows_ = 0;
 };
 

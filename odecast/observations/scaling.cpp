@@ -1,7 +1,6 @@
 #include "odecast/observations/scaling.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace odecast {
 
@@ -20,17 +19,10 @@ double unit_of_time(const ObservationSummary& summary, const Vector& scale) {
 
 Scaling no_scaling(int variables) { return {Vector::Zero(variables), Vector::Ones(variables)}; }
 
-bool is_constant(long count, double mean, double sd) {
-  const double epsilon = std::numeric_limits<double>::epsilon();
-  const auto rows = static_cast<double>(count);
-  const double variance = sd * sd, mean_error = rows * mean * epsilon;
-  return variance <= rows * epsilon * variance + mean_error * mean_error;
-}
-
 Scaling standard_scaling(const ObservationSummary& summary) {
   Scaling scaling{summary.mean, summary.sd, 1};
   for (Eigen::Index j = 0; j < scaling.scale.size(); ++j)
-    if (is_constant(summary.rows, summary.mean[j], summary.sd[j])) scaling.scale[j] = 1;
+    if (summary.constant[static_cast<std::size_t>(j)]) scaling.scale[j] = 1;
   scaling.time = unit_of_time(summary, scaling.scale);
   return scaling;
 }

@@ -19,10 +19,6 @@ struct Scaling {
 /// Model units are the user's: the paper's setting.
 Scaling no_scaling(int variables);
 
-/// Whether a column counts as constant: variance at most rows ε var + (rows mean ε)²,
-/// scikit-learn's rule.
-bool is_constant(long rows, double mean, double sd);
-
 /// Each variable to mean 0 and standard deviation 1 over the data. A constant one keeps the
 /// scale 1. Time to a unit in which the root mean square of dv/ds is about 1: the nearest power of
 /// two, so that no time is rounded.

@@ -6,12 +6,13 @@
 #include <tuple>
 #include <utility>
 
+#include "odecast/core/banded.hpp"
 #include "odecast/core/random.hpp"
 
 namespace odecast {
 namespace {
 
-using Band = std::array<double, 4>;  ///< entries (i, i) … (i+3, i)
+using Band = BandedLdl<3>::Column;
 
 /// D'D of the third differences, by bands.
 std::vector<Band> penalty(const std::vector<double>& times) {
@@ -38,55 +39,16 @@ std::vector<Band> penalty(const std::vector<double>& times) {
   return bands;
 }
 
-/// W + λ D'D = L diag L', L with three bands below a unit diagonal.
-struct BandFactor {
-  std::vector<Band> l;  ///< [0] is the diagonal
-
-  BandFactor(const std::vector<Band>& p, const Matrix& weights, long column, double lambda)
-      : l(p.size()) {
-    const std::size_t n = p.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      Band row;  // column i of M
-      for (std::size_t k = 0; k < 4; ++k) row[k] = lambda * p[i][k];
-      row[0] += weights(static_cast<long>(i), column) + 1e-12;
-      for (std::size_t back = 1; back <= std::min<std::size_t>(3, i); ++back) {
-        const Band& before = l[i - back];
-        const double scaled = before[back] * before[0];
-        for (std::size_t k = 0; back + k < 4; ++k) row[k] -= scaled * before[back + k];
-      }
-      for (std::size_t k = 1; k < 4; ++k) row[k] = i + k < n ? row[k] / row[0] : 0;
-      l[i] = row;
-    }
+/// W + λ D'D, factored.
+BandedLdl<3> factored(const std::vector<Band>& p, const Matrix& weights, long column,
+                      double lambda) {
+  std::vector<Band> m(p);
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    for (double& x : m[i]) x *= lambda;
+    m[i][0] += weights(static_cast<long>(i), column) + 1e-12;
   }
-  void solve(double* x) const {
-    const std::size_t n = l.size();
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t k = 1; k < 4 && i + k < n; ++k) x[i + k] -= l[i][k] * x[i];
-    for (std::size_t i = 0; i < n; ++i) x[i] /= l[i][0];
-    for (std::size_t i = n; i-- > 0;)
-      for (std::size_t k = 1; k < 4 && i + k < n; ++k) x[i] -= l[i][k] * x[i + k];
-  }
-  /// Σ w_i (M⁻¹)_ii.
-  double trace(const Matrix& weights, long column) const {
-    // z[a][b] is (M⁻¹)_{i+1+a, i+1+b}, rows beyond the end being zero.
-    double z[3][3] = {}, sum = 0;
-    for (std::size_t i = l.size(); i-- > 0;) {
-      double next[3];
-      for (int j = 0; j < 3; ++j) {
-        next[j] = 0;
-        for (int k = 0; k < 3; ++k) next[j] -= l[i][static_cast<std::size_t>(k + 1)] * z[k][j];
-      }
-      double diagonal = 1 / l[i][0];
-      for (int k = 0; k < 3; ++k) diagonal -= l[i][static_cast<std::size_t>(k + 1)] * next[k];
-      sum += weights(static_cast<long>(i), column) * diagonal;
-      for (int a = 2; a > 0; --a)
-        for (int b = 2; b > 0; --b) z[a][b] = z[a - 1][b - 1];
-      z[0][0] = diagonal;
-      for (int k = 1; k < 3; ++k) z[0][k] = z[k][0] = next[k - 1];
-    }
-    return sum;
-  }
-};
+  return BandedLdl<3>(std::move(m));
+}
 
 struct Fitted {
   double rss = 0, trace = 0;
@@ -100,7 +62,7 @@ Fitted apply(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& we
   Fitted fitted;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const Matrix& w = weights[r];
-    const BandFactor factor(penalties[r], w, column, lambda);
+    const BandedLdl<3> factor = factored(penalties[r], w, column, lambda);
     std::vector<double> z(runs[r].times.size());
     for (std::size_t i = 0; i < z.size(); ++i) {
       const double weight = w(static_cast<long>(i), column);
@@ -113,8 +75,9 @@ Fitted apply(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& we
       const double residual = runs[r].values(row, column) - z[i];
       if (w(row, column) > 0) fitted.rss += w(row, column) * residual * residual;
     }
-    fitted.trace += factor.trace(w, column);
-    fitted.last = 1 / factor.l.back()[0];
+    fitted.trace +=
+        factor.inverse_diagonal_sum([&](std::size_t i) { return w(static_cast<long>(i), column); });
+    fitted.last = factor.last_variance();
   }
   return fitted;
 }

@@ -18,11 +18,14 @@ enum class DuplicateRule { error, first, mean };
 
 /// What the columns of a table mean and how its text is read. Empty and 0: found by looking.
 struct ReadOptions {
-  std::string time = {};  ///< default: `t` or `time`, any case
-  std::string id = {};    ///< default: `trajectory`, `series` or `id`, where present
+  /// Default: `t` or `time`, any case; else the one column whose name speaks of time
+  /// (is_time_name).
+  std::string time = {};
+  std::string id = {};  ///< default: `trajectory`, `series` or `id`, where present
   std::vector<std::string> variables = {};  ///< default: every other column
   std::vector<std::string> inputs = {};     ///< measured inputs; default: none
   HeaderRule header = HeaderRule::sniffed;
+  long skip = 0;       ///< lines before the table that are not looked at
   char separator = 0;  ///< one of , ; | and tab
   char decimal = 0;    ///< '.' or ','
   MissingRule missing = MissingRule::error;
@@ -37,6 +40,8 @@ struct Dialect {
   char separator = ',';
   char decimal = '.';
   bool header = true;
+  long first_line = 0;  ///< where the table begins after a preamble; 0: with the first
+  long units_line = 0;  ///< of units, below the header; 0: none
 };
 /// "columns separated by ';', decimal comma, no header"
 std::string in_words(const Dialect& dialect);
@@ -48,9 +53,11 @@ struct TableInfo {
   std::optional<double> certified_until = {};
   std::string source = {};
   std::string time_name = "t";
-  std::string format = "csv";  ///< csv, npy or npz
+  std::string format = "csv";  ///< Format::name
   Dialect dialect = {};        ///< of csv
   long dropped = 0;            ///< rows left out for a missing cell
+  /// What was understood beyond the plain table, and what was left out: sentences.
+  std::vector<std::string> notes = {};
 };
 
 /// One row of a table.
@@ -61,6 +68,7 @@ struct TableRow {
   long number;           ///< line of the file, or row of the array
   bool gap = false;      ///< left out for a missing cell; only reported where `sort` is asked for
 };
-using RowVisitor = std::function<void(const TableInfo& table, const TableRow& row)>;
+/// Returns whether to go on; reading ends where it does not.
+using RowVisitor = std::function<bool(const TableInfo& table, const TableRow& row)>;
 
 }  // namespace odecast

@@ -452,11 +452,9 @@ std::vector<int> terms_up_to(const MonomialBasis& basis, int n, int degree) {
 
 void check_rows(Eigen::Index rows, int monomials, const std::string& source) {
   if (rows < monomials)
-    throw_data(
-        {source, fmt::format("room for {} test functions", rows),
-         fmt::format("at least {}, one for each monomial", monomials),
-         fmt::format("Give longer trajectories (at least {} rows each) or choose a lower `degree`.",
-                     kWeakRows)});
+    throw_data({source, fmt::format("room for {} test functions", rows),
+                fmt::format("at least {}, one for each monomial", monomials),
+                "Give more rows, which make room for more of them, or choose a lower `degree`."});
 }
 
 }  // namespace

@@ -48,7 +48,27 @@ std::vector<Mark> lyapunov_marks(double from, double until, double exponent) {
   return marks;
 }
 
-std::string forecast_figure(const Forecast& f, const FigureContent& content) {
+std::string band_label(const Forecast& f, bool quantiles) {
+  const double c = band_factor(f.level);
+  const auto last = f.mean.rows() - 1;
+  const bool calibrated =  // another multiple of the sd, or of it and a floor
+      !quantiles && std::abs(f.upper(last, 0) - f.mean(last, 0) - c * f.sd(last, 0)) >
+                        1e-6 * (std::abs(f.mean(last, 0)) + c * f.sd(last, 0));
+  return fmt::format("{:g} % band ({})", 100 * f.level,
+                     quantiles    ? "quantiles"
+                     : calibrated ? "calibrated"
+                                  : fmt::format("mean ± {:.3g} sd", c));
+}
+
+std::string observed_band_label(const Forecast& f) {
+  return fmt::format("{:g} % band of an observation", 100 * f.level);
+}
+
+namespace {
+
+std::vector<Panel> forecast_figure_panels(const NamedForecast& named,
+                                          const FigureContent& content) {
+  const Forecast& f = named.forecast;
   const auto& names = content.variables.empty() ? f.variables : content.variables;
   const bool quantiles = (content.quantiles && f.q_lower.size() > 0) || f.lower.size() == 0;
   std::vector<Panel> panels;
@@ -59,13 +79,17 @@ std::string forecast_figure(const Forecast& f, const FigureContent& content) {
                    fmt::format("one of {}", fmt::join(f.variables, ", ")),
                    "Use a variable of the forecast."});
     const auto i = found - f.variables.begin();
-    Panel panel{.x_label = "time t", .y_label = name};
+    Panel panel{.title = named.name, .x_label = "time t", .y_label = name};
     const Matrix& lower = quantiles ? f.q_lower : f.lower;
     const Matrix& upper = quantiles ? f.q_upper : f.upper;
+    const Matrix &seen_lower = quantiles ? f.observed_q_lower : f.observed_lower,
+                 &seen_upper = quantiles ? f.observed_q_upper : f.observed_upper;
+    if (seen_lower.size() > 0)
+      panel.bands.push_back({observed_band_label(f), f.times, column(seen_lower, i),
+                             column(seen_upper, i), Ink::muted});
     if (lower.size() > 0)
       panel.bands.push_back(
-          {fmt::format("{:g} % band ({})", 100 * f.level, quantiles ? "quantiles" : "mean ± c sd"),
-           f.times, column(lower, i), column(upper, i)});
+          {band_label(f, quantiles), f.times, column(lower, i), column(upper, i)});
     panel.lines.push_back({.label = "forecast mean", .x = f.times, .y = column(f.mean, i)});
     if (content.truth)
       if (auto line =
@@ -75,8 +99,18 @@ std::string forecast_figure(const Forecast& f, const FigureContent& content) {
       panel.marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
     panels.push_back(std::move(panel));
   }
+  return panels;
+}
+
+}  // namespace
+
+std::string forecast_figure(const std::vector<NamedForecast>& forecasts,
+                            const FigureContent& content) {
+  std::vector<Panel> panels;
+  for (const NamedForecast& f : forecasts)
+    for (Panel& panel : forecast_figure_panels(f, content)) panels.push_back(std::move(panel));
   return draw_svg(panels,
-                  {.panel_height = names.size() == 1 ? 300.0 : 180.0, .title = content.title});
+                  {.panel_height = panels.size() == 1 ? 300.0 : 180.0, .title = content.title});
 }
 
 std::string tuning_figure(const Tuning& tuning) {

@@ -20,9 +20,21 @@ struct FigureContent {
   std::string title = {};
 };
 
-/// Mean and band of a forecast over the truth, as SVG. Throws Error (usage) for an unknown
-/// variable.
-std::string forecast_figure(const Forecast& forecast, const FigureContent& content);
+/// A forecast and what its panels are called.
+struct NamedForecast {
+  std::string name = {};
+  Forecast forecast;
+};
+
+/// Mean and band of forecasts over the truth, one below the other, as SVG. Throws Error (usage) for
+/// an unknown variable.
+std::string forecast_figure(const std::vector<NamedForecast>& forecasts,
+                            const FigureContent& content);
+
+/// "95 % band (mean ± 1.96 sd)", of the state.
+std::string band_label(const Forecast& forecast, bool quantiles);
+/// "95 % band of an observation"
+std::string observed_band_label(const Forecast& forecast);
 
 /// A column of a matrix.
 std::vector<double> column(const Matrix& m, Eigen::Index i);

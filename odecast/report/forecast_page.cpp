@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "odecast/core/text.hpp"
+#include "odecast/model/status.hpp"
 #include "odecast/report/figure.hpp"
 #include "odecast/scores/calibration.hpp"
 #include "odecast/scores/comparison.hpp"
@@ -69,11 +71,6 @@ TruthCurve truth_curve(const Forecast& f, const Dataset& truth, const std::strin
   return curve;
 }
 
-std::string band_label(const Forecast& f) {
-  return fmt::format("{:g} % band ({})", 100 * f.level,
-                     f.lower.size() > 0 ? "mean ± c sd" : "quantiles");
-}
-
 Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth,
                        const ForecastPageContent& content, const std::vector<Mark>& marks) {
   Figure figure{.id = "forecast", .title = "Forecast of every variable", .names = f.variables};
@@ -88,10 +85,11 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
     const Matrix &seen_lower = sd ? f.observed_lower : f.observed_q_lower,
                  &seen_upper = sd ? f.observed_upper : f.observed_q_upper;
     if (seen_lower.size() > 0)
-      panel.bands.push_back({fmt::format("{:g} % band of an observation", 100 * f.level), f.times,
-                             column(seen_lower, i), column(seen_upper, i), Ink::muted});
+      panel.bands.push_back({observed_band_label(f), f.times, column(seen_lower, i),
+                             column(seen_upper, i), Ink::muted});
     if (lower.size() > 0)
-      panel.bands.push_back({band_label(f), f.times, column(lower, i), column(upper, i)});
+      panel.bands.push_back(
+          {band_label(f, f.lower.size() == 0), f.times, column(lower, i), column(upper, i)});
     for (std::size_t k = 0; k < samples; ++k) {
       const Index rows = sample_rows(f, f.samples[k]);
       panel.lines.push_back({.label = "sample trajectories",
@@ -113,9 +111,9 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   const std::string rules = times && horizon ? "Lyapunov times and the predictability horizon"
                             : times          ? "Lyapunov times"
                                              : "the predictability horizon";
-  figure.caption =
-      fmt::format("Mean and {} of {} trajectories.{}", band_label(f), counted(f.kept),
-                  marks.empty() ? "" : " Dotted rules mark " + rules + " since the start.");
+  figure.caption = fmt::format(
+      "Mean and {} of {} trajectories.{}", band_label(f, f.lower.size() == 0), counted(f.kept),
+      marks.empty() ? "" : " Dotted rules mark " + rules + " since the start.");
   return figure;
 }
 
@@ -192,6 +190,23 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
   return figure;
 }
 
+/// A share of blow-ups that is said first.
+constexpr double kManyBlowUps = 0.05;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+/// Of the forecast itself, and of the model that it is made with.
+Warning warning_of(const Model& model, const Forecast& f) {
+  const std::string_view why = distrust(model.training.status);
+  const std::string of_model = fmt::format("of its model fit said: {}", why),
+                    reason = spelled(model.training.reason, Spelling::options);
+  if (f.status != ForecastStatus::complete)
+    return {fmt::format("Do not trust this forecast: {}.", spelled(f.reason, Spelling::options)),
+            why.empty() ? "" : fmt::format("And {}. {}.", of_model, reason)};
+  if (why.empty()) return {};
+  return {fmt::format("Do not trust this forecast; {}.", of_model), reason + "."};
+}
+
 Section blow_up_section(const Forecast& f, const std::vector<Mark>& marks) {
   Section section{"blow-ups", "Blow-ups"};
   if (f.discarded == 0) {
@@ -238,7 +253,10 @@ Section score_section(const Forecast& f, const ForecastPageContent& content, con
   table.caption = fmt::format("{} times in ({:.4g}, {:.4g}]", counted(s.points), s.from, s.until);
   section.parts.push_back(std::move(table));
 
-  const Calibration c = calibration(f, *content.truth, content.trajectory);
+  Forecast judged = f;
+  if (s.band == ScoredBand::observed && f.observed_lower.size() > 0)
+    judged.sd = (f.observed_upper - f.observed_lower) / (2 * band_factor(f.level));
+  const Calibration c = calibration(judged, *content.truth, content.trajectory);
   if (std::all_of(c.points.begin(), c.points.end(), [](long n) { return n == 0; })) {
     section.parts.push_back(Prose{"The forecast has no spread: there is nothing to calibrate."});
     return section;
@@ -300,8 +318,6 @@ Section score_section(const Forecast& f, const ForecastPageContent& content, con
   return section;
 }
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 /// What the held-out starts said of the bands before and after `calibrate`.
 Section calibration_section(const CalibrationPart& c) {
   Section section{"calibration", "Calibration on held-out data"};
@@ -328,7 +344,7 @@ Section calibration_section(const CalibrationPart& c) {
   for (const auto* shares : {&c.before, &c.after})
     for (const double share : *shares) least = std::min(least, share);
   panel.y_range = {std::max(-0.02, least - 0.05), 1.02};
-  section.parts.push_back(Figure{.id = "calibration",
+  section.parts.push_back(Figure{.id = "calibration-by-lead",
                                  .title = "Coverage before and after calibration",
                                  .caption = "Over all variables.",
                                  .panels = {panel}});
@@ -361,13 +377,17 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
                               f.times.back(), plural(model.training.rows, "row", "rows"),
                               plural(model.training.trajectories, "trajectory", "trajectories"));
   Section summary{"summary", "Summary"};
-  if (f.status != ForecastStatus::complete)
-    summary.parts.push_back(Notice{"Not to be trusted: " + f.reason + "."});
+  page.warning = warning_of(model, f);
+  if (f.discard_probability > kManyBlowUps)
+    summary.parts.push_back(Notice{fmt::format(
+        "{} of the trajectories that were tried blew up: late bands rest on the others.",
+        percent(f.discard_probability))});
   Tiles tiles;
   if (scores) {
     tiles.tiles.push_back({percent(scores->coverage.all),
                            fmt::format("truth inside the {:g} % band", 100 * f.level),
-                           "all variables and times"});
+                           scores->measured ? "of an observation: the rows look measured"
+                                            : "all variables and times"});
     const bool throughout = scores->vpt_time >= scores->until - scores->from;
     tiles.tiles.push_back({scores->vpt_lyapunov_times
                                ? fmt::format("{:.2f}", *scores->vpt_lyapunov_times)
@@ -377,7 +397,7 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
                                       : "until the error of the mean passes 0.4 sd"});
   }
   tiles.tiles.push_back(
-      {counted(f.kept), "trajectories count",
+      {counted(f.kept), "trajectories in the band",
        f.discarded > 0 ? fmt::format("{} blew up", counted(f.discarded)) : "none blew up"});
   tiles.tiles.push_back(
       {fmt::format("{:.6g}", f.times.back() - f.times.front()), "time units ahead",

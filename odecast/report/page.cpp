@@ -79,11 +79,19 @@ std::string_view class_of(CellKind kind) {
   switch (kind) {
     case CellKind::text: return "";
     case CellKind::number: return "number";
+    case CellKind::share: return "number share";
     case CellKind::holds: return "verdict holds";
     case CellKind::fails: return "verdict fails";
     case CellKind::depends: return "verdict depends";
   }
   return "";
+}
+
+std::string share_bar(double share) {
+  return fmt::format(
+      "<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
+      "<rect width=\"{:.4g}\" height=\"10\"/></svg>",
+      100 * std::clamp(share, 0.0, 1.0));
 }
 
 void write(Writer& w, const Table& p) {
@@ -97,7 +105,8 @@ void write(Writer& w, const Table& p) {
   w.add("<thead><tr>");
   for (std::size_t c = 0; c < p.header.size(); ++c) {
     const bool numbers =
-        !p.rows.empty() && c < p.rows[0].size() && p.rows[0][c].kind == CellKind::number;
+        !p.rows.empty() && c < p.rows[0].size() &&
+        (p.rows[0][c].kind == CellKind::number || p.rows[0][c].kind == CellKind::share);
     w.add("{}{}</th>", open("th", numbers ? "number" : "", " scope=\"col\""), escaped(p.header[c]));
   }
   w.add("</tr></thead>\n<tbody>\n");
@@ -106,10 +115,11 @@ void write(Writer& w, const Table& p) {
     for (std::size_t c = 0; c < row.size(); ++c) {
       const bool head = c == 0 && row[c].kind == CellKind::text;
       const bool sentence = head && row[c].text.size() > 60;
-      w.add("{}{}{}",
+      w.add("{}{}{}{}",
             open(head ? "th" : "td", sentence ? "long" : class_of(row[c].kind),
                  head ? " scope=\"row\"" : ""),
-            escaped(row[c].text), head ? "</th>" : "</td>");
+            escaped(row[c].text), row[c].kind == CellKind::share ? share_bar(row[c].share) : "",
+            head ? "</th>" : "</td>");
     }
     w.add("</tr>\n");
   }
@@ -223,6 +233,7 @@ Json panel_json(Writer& w, const Panel& panel) {
   const Rounding rounding = panel.log_y ? Rounding::significant : Rounding::decimals;
   Json j = {{"title", panel.title}, {"x", panel.x_label}, {"y", panel.y_label}};
   if (panel.log_y) j["log"] = true;
+  if (panel.whole_x) j["whole"] = true;
   if (panel.y_range) j["range"] = {panel.y_range->first, panel.y_range->second};
   j["lines"] = Json::array();
   j["bands"] = Json::array();
@@ -369,6 +380,13 @@ Writer written(const Page& page, bool compact) {
   return w;
 }
 
+std::string warning_text(const Warning& w) {
+  if (w.headline.empty()) return "";
+  return fmt::format("<div class=\"warning\" role=\"note\"><p><strong>{}</strong></p>{}</div>\n",
+                     escaped(w.headline),
+                     w.detail.empty() ? "" : "<p>" + escaped(w.detail) + "</p>");
+}
+
 std::string policy_hash(std::string_view text) {
   const auto digest = sha256(text);
   return fmt::format("'sha256-{}'",
@@ -398,9 +416,21 @@ std::string filled(std::string_view text,
 
 Cell number_cell(double value, int digits) {
   if (std::isnan(value)) return {"–", CellKind::number};
-  std::string text = fmt::format("{:.{}g}", value, digits);
+  const bool whole = std::abs(value) >= std::pow(10.0, digits) && std::abs(value) < 1e6;
+  std::string text = whole ? fmt::format("{:.0f}", value) : fmt::format("{:.{}g}", value, digits);
   if (text.starts_with('-')) text.replace(0, 1, "−");
   return {text, CellKind::number};
+}
+
+Cell share_cell(double share) {
+  const double percent =
+      share > 1 - 1e-9 ? 100 : 100 * share;  // weights sum to 1 but for round-off
+  return {percent <= 0 || percent >= 100 ? fmt::format("{:.0f} %", percent)
+          : percent < 0.1                ? std::string("< 0.1 %")
+          : percent > 99.9               ? std::string("> 99.9 %")
+          : percent < 10 || percent > 90 ? fmt::format("{:.1f} %", percent)
+                                         : fmt::format("{:.0f} %", percent),
+          CellKind::share, share};
 }
 
 std::string page_library_version() { return std::string(page_assets().library_version); }
@@ -439,6 +469,7 @@ std::string render_page(const Page& page, const PageOptions& options) {
   return filled(assets.html,
                 {{"policy", policy},
                  {"title", escaped(page.title)},
+                 {"warning", warning_text(page.warning)},
                  {"subtitle", page.subtitle.empty() ? "" : "<p>" + escaped(page.subtitle) + "</p>"},
                  {"style", style},
                  {"navigation", navigation},

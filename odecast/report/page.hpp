@@ -39,13 +39,16 @@ struct KeyValues {
 
 /// A cell's kind sets its look: numbers stand right, verdicts have a sign and a colour of their
 /// own.
-enum class CellKind { text, number, holds, fails, depends };
+enum class CellKind { text, number, share, holds, fails, depends };
 struct Cell {
   std::string text;
   CellKind kind = CellKind::text;
+  double share = 0;  ///< 0 to 1: the bar beside a CellKind::share
 };
 /// The number with so many significant digits; a dash for NaN.
 Cell number_cell(double value, int digits = 3);
+/// In percent, with a bar; neither 0 % nor 100 % unless it is.
+Cell share_cell(double share);
 
 struct Table {
   std::string caption = {};
@@ -115,9 +118,16 @@ struct Section {
   std::vector<Part> parts = {};
 };
 
+/// Why what a page shows is not to be trusted; said before all else.
+struct Warning {
+  std::string headline = {};  ///< empty: it is to be trusted
+  std::string detail = {};
+};
+
 struct Page {
   std::string title, subtitle = {};
   std::vector<Section> sections = {};
+  Warning warning = {};
 };
 
 struct PageOptions {

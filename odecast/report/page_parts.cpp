@@ -5,6 +5,7 @@
 
 #include "odecast/core/text.hpp"
 #include "odecast/model/equations.hpp"
+#include "odecast/model/status.hpp"
 
 namespace odecast {
 
@@ -16,7 +17,7 @@ std::string joined(const std::vector<std::string>& names) {
 std::string counted(long number) {
   std::string text = fmt::format("{}", number);
   for (auto i = static_cast<long>(text.size()) - 3; i > 0; i -= 3)
-    text.insert(static_cast<std::size_t>(i), ",");
+    text.insert(text.begin() + i, ',');
   return text;
 }
 
@@ -37,8 +38,11 @@ KeyValues observed_facts(const Model& m) {
                    m.last_trajectory.empty() ? "" : " of trajectory '" + m.last_trajectory + "'")},
       {"Kind", m.kind == ModelKind::map ? "map: each row from the one before" : "flow: du/dt"},
       {"Driven by", m.inputs.size() == 0 ? "nothing: autonomous" : joined(m.inputs.names)},
-      {"Derivatives", t.derivative},
-      {"Training", fmt::format("{}: {}", t.trainer, t.reason)}};
+      {"Learnt by", t.trainer}};
+  if (t.derivative != "none") facts.rows.emplace_back("Derivatives", t.derivative);
+  // Where it is not to be trusted, the reason stands above all.
+  if (distrust(t.status).empty())
+    facts.rows.emplace_back("Outcome", spelled(t.reason, Spelling::options));
   if (t.objective)
     facts.rows.emplace_back("Expected objective", fmt::format("{:.6g}", *t.objective));
   return facts;
@@ -51,17 +55,31 @@ Section equation_section(const Model& model) {
         "The model is a general network, not a polynomial kernel: it has no equations to read."});
     return section;
   }
-  section.parts.push_back(
-      EquationList{model.arguments(), readable_equations(model),
-                   spelled(format_equations(model, EquationFormat::latex), Spelling::options),
-                   model.kind == ModelKind::map});
+  const auto list = [&](Centre centre) {
+    return EquationList{
+        model.arguments(), readable_equations(model, 0.01, centre),
+        spelled(format_equations(model, EquationFormat::latex, 0.01, centre), Spelling::options),
+        model.kind == ModelKind::map};
+  };
+  if (const auto probability = best_set_probability(model);
+      probability && model.polynomial()->sets.size() > 1) {
+    section.parts.push_back(
+        Prose{fmt::format("The most probable set of terms, of probability {:.2g}:", *probability)});
+    section.parts.push_back(list(Centre::best));
+    section.parts.push_back(Prose{fmt::format("The average over {} sets, which forecasts use:",
+                                              model.polynomial()->sets.size())});
+  }
+  section.parts.push_back(list(Centre::mean));
   return section;
 }
 
 Section origin_section(const Origin& origin) {
   Section section{"origin", "How this was made"};
   section.parts.push_back(CommandLine{origin.command});
-  if (!origin.settings.empty()) section.parts.push_back(KeyValues{origin.settings});
+  if (!origin.settings.empty()) {
+    section.parts.push_back(Prose{"Settings, as they ran:"});
+    section.parts.push_back(KeyValues{origin.settings});
+  }
   if (!origin.versions.empty()) section.parts.push_back(KeyValues{origin.versions});
   return section;
 }

@@ -22,6 +22,7 @@ Section equation_section(const Model& model);
 /// How a result came about, for the end of its page.
 struct Origin {
   std::string command;  ///< that repeats it
+  /// As they ran: those of settings.hpp, and what else there was.
   std::vector<std::pair<std::string, std::string>> settings = {}, versions = {};
 };
 

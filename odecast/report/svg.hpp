@@ -52,7 +52,8 @@ struct Panel {
   std::vector<Line> lines = {};
   std::vector<Bars> bars = {};
   std::vector<Mark> marks = {};
-  bool log_y = false;  ///< axis of powers of ten; what is not positive breaks a line
+  bool log_y = false;    ///< axis of powers of ten; what is not positive breaks a line
+  bool whole_x = false;  ///< x counts: ticks at whole numbers only
   /// Unset: what the lines cover and the bands with it, except that a band which would make this
   /// more than four times the range of the lines runs out of the plot instead of flattening them.
   std::optional<std::pair<double, double>> y_range = {};

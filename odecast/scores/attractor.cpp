@@ -191,7 +191,7 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
                                        const AttractorOptions& o, const Observer& observer) {
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
-      throw_usage({std::string("option --") + name, fmt::format("{}", value), expected,
+      throw_usage({fmt::format("option `{}`", name), fmt::format("{}", value), expected,
                    "Give a value in that range."});
   };
   require(o.bins == 0 || (o.bins >= 2 && o.bins <= 1000), "bins", o.bins,
@@ -273,6 +273,7 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
     if (s.status != SolveStatus::finished) return r;
     Stream stream(o.seed, Purpose::attractor, number);
     for (int piece = 1; piece <= o.pieces; ++piece) {
+      pulse();
       Matrix X(result.rows, states.cols());
       for (Eigen::Index k = 0; k < X.rows(); ++k) {
         X.row(k) =

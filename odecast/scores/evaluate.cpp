@@ -10,7 +10,7 @@
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
-#include "odecast/observations/inspection.hpp"
+#include "odecast/derivatives/stencil.hpp"
 
 namespace odecast {
 namespace {
@@ -335,8 +335,8 @@ ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   f.draws = f.samples;
   f.init = t.states.row(start.row).transpose();
   f.from = t.times[static_cast<std::size_t>(start.row)];
-  if (o.observations && f.noise) f.init_sd = *f.noise;
-  if (!o.observations) f.noise.reset();
+  if (!o.observations) f.noise = Vector::Zero(model.dimension());
+  if (const Vector noise = observation_noise(model, f); noise.size() > 0) f.init_sd = noise;
   f.times.clear();
   for (const int row : start.rows) f.times.push_back(t.times[static_cast<std::size_t>(row)]);
   if (model.inputs.measured() > 0) f.inputs = InputSignal{t.times, t.inputs};
@@ -374,8 +374,10 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
       static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads.size()));
   const Eigen::Index asked_variable =
       climate.moving[static_cast<std::size_t>(stream.uniform() * static_cast<double>(moving))];
-  const Matrix &lower = f.noise ? made.observed_lower : made.lower,
-               &upper = f.noise ? made.observed_upper : made.upper;
+  const Vector noise = observation_noise(model, f);
+  const bool noisy = noise.size() > 0;
+  const Matrix &lower = noisy ? made.observed_lower : made.lower,
+               &upper = noisy ? made.observed_upper : made.upper;
   bool valid[4] = {true, true, true, true};
   double smape = 0;
   for (std::size_t j = 0; j < leads.size(); ++j) {
@@ -387,8 +389,8 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     for (const Matrix& sample : made.samples) {
       if (sample.rows() <= row) continue;
       draws.row(alive) = sample.row(row);
-      if (f.noise)
-        for (Eigen::Index i = 0; i < n; ++i) draws(alive, i) += (*f.noise)[i] * stream.normal();
+      if (noisy)
+        for (Eigen::Index i = 0; i < n; ++i) draws(alive, i) += noise[i] * stream.normal();
       ++alive;
     }
     draws.conservativeResize(alive, n);
@@ -399,7 +401,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     double square = 0, norm = 0;
     for (Eigen::Index i = 0, m = 0; i < n; ++i) {
       const double mean = made.mean(row, i), sd = made.sd(row, i), error = y[i] - mean;
-      const double full = f.noise ? root_sum_square(sd, (*f.noise)[i]) : sd;
+      const double full = noisy ? root_sum_square(sd, noise[i]) : sd;
       one.scores(row - 1, i) = std::abs(error) / (full + kCalibrationFloor * model.size[i]);
       if (m == moving || climate.moving[static_cast<std::size_t>(m)] != i) continue;
       one.covered(row - 1, m) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
@@ -539,10 +541,12 @@ double energy_score(const Matrix& draws, const Vector& truth) {
 }
 
 bool looks_noisy(const Dataset& data, const Vector& noise) {
-  const Inspection rows = inspect(source_of(data));
+  // By differences: of coarse rows without noise a smoother makes more, as much as the model's.
+  const Vector sd = summarise(source_of(data)).sd,
+               found = estimate_noise(segments(data, 0), data.dimension());
   // Coarse rows of a smooth motion look noisy too, by far less than a ten thousandth.
   for (Eigen::Index i = 0; i < noise.size(); ++i)
-    if (noise[i] > 1e-4 * rows.sd[i] && rows.noise[i] > 0.5 * noise[i]) return true;
+    if (noise[i] > kNoNoise * sd[i] && found[i] > 0.5 * noise[i]) return true;
   return false;
 }
 

@@ -54,7 +54,7 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   if (o.map) o.interval = 1;
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
-      throw_usage({std::string("option --") + name, format_number(value), expected,
+      throw_usage({"option `" + std::string(name) + "`", format_number(value), expected,
                    "Give a value in that range."});
   };
   require(o.interval > 0, "interval", o.interval, "a number > 0");

@@ -8,6 +8,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/scores/comparison.hpp"
+#include "odecast/scores/evaluate.hpp"
 
 namespace odecast {
 namespace {
@@ -24,6 +25,35 @@ ScoreRow mean_row(const Vector& sums, double count) {
   for (const double s : sums) row.variables.push_back(s / count);
   row.all = sums.mean() / count;
   return row;
+}
+
+/// Those columns of the data, which has them.
+Dataset columns(const Dataset& data, const std::vector<std::string>& names) {
+  Dataset chosen{names, data.trajectories};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto from =
+        std::find(data.variables.begin(), data.variables.end(), names[i]) - data.variables.begin();
+    for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
+      chosen.trajectories[k].inputs = {};
+      chosen.trajectories[k].states.col(static_cast<Eigen::Index>(i)) =
+          data.trajectories[k].states.col(from);
+    }
+  }
+  for (Trajectory& t : chosen.trajectories)
+    t.states.conservativeResize(Eigen::NoChange, static_cast<Eigen::Index>(names.size()));
+  return chosen;
+}
+
+/// Whether the forecast has bands of observations and the truth looks as if it had their noise: at
+/// the start they are mean ± c (sd² + σ²)^½.
+bool looks_measured(const Forecast& f, const Dataset& truth) {
+  const bool quantiles = f.observed_lower.size() == 0;
+  const Matrix &lower = quantiles ? f.observed_q_lower : f.observed_lower,
+               &upper = quantiles ? f.observed_q_upper : f.observed_upper;
+  if (lower.size() == 0) return false;
+  const Vector reach = (upper.row(0) - lower.row(0)) / (2 * band_factor(f.level)), sd = f.sd.row(0);
+  return looks_noisy(columns(truth, f.variables),
+                     (reach.cwiseAbs2() - sd.cwiseAbs2()).cwiseMax(0).cwiseSqrt());
 }
 
 }  // namespace
@@ -51,11 +81,14 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   s.level = forecast.level;
   s.vpt_threshold = options.threshold;
   const bool have_sd = forecast.lower.size() > 0, have_q = forecast.q_lower.size() > 0;
-  const bool observed = options.band == ScoredBand::observed;
-  s.band = observed                                               ? ScoredBand::observed
-           : (options.band == ScoredBand::sd ? have_sd : !have_q) ? ScoredBand::sd
-                                                                  : ScoredBand::quantiles;
   const bool observed_q = forecast.observed_lower.size() == 0;
+  s.measured = !options.band && looks_measured(forecast, truth);
+  const ScoredBand asked =
+      options.band.value_or(s.measured ? ScoredBand::observed : ScoredBand::sd);
+  const bool observed = asked == ScoredBand::observed;
+  s.band = observed                                        ? ScoredBand::observed
+           : (asked == ScoredBand::sd ? have_sd : !have_q) ? ScoredBand::sd
+                                                           : ScoredBand::quantiles;
   const Matrix& lower = observed
                             ? (observed_q ? forecast.observed_q_lower : forecast.observed_lower)
                         : s.band == ScoredBand::sd ? forecast.lower
@@ -70,6 +103,7 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
          observed ? "columns such as x_observed_lower" : "columns such as x_lower and x_upper",
          observed ? "Forecast again with `observations`." : "Forecast again with `bands` both."});
 
+  const double c = band_factor(forecast.level);
   const Vector& sd = compared.truth_sd;
   Vector covered = Vector::Zero(n), width = covered, crps = covered, squares = covered;
   s.vpt_time = compared.until - compared.from;
@@ -82,7 +116,9 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
       const double y = compared.truth(r, i), error = forecast.mean(f, i) - y;
       covered[i] += lower(f, i) <= y && y <= upper(f, i);
       width[i] += upper(f, i) - lower(f, i);
-      crps[i] += gaussian_crps(forecast.mean(f, i), forecast.sd(f, i), y);
+      crps[i] +=
+          gaussian_crps(forecast.mean(f, i),
+                        observed ? (upper(f, i) - lower(f, i)) / (2 * c) : forecast.sd(f, i), y);
       squares[i] += error * error;
       if (sd[i] > 0) instant += (error / sd[i]) * (error / sd[i]);
     }

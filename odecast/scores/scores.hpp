@@ -19,9 +19,11 @@ enum class ScoredBand { sd, quantiles, observed };
 std::string_view band_name(ScoredBand band);
 
 struct ScoreOptions {
-  ScoredBand band =
-      ScoredBand::sd;      ///< sd and quantiles fall back to each other where the file has only one
-  double threshold = 0.4;  ///< of the valid prediction time
+  /// By default that of an observation where the forecast has one and the truth looks measured
+  /// (looks_noisy), else that of the state. sd and quantiles fall back to each other where the
+  /// file has only one.
+  std::optional<ScoredBand> band = {};
+  double threshold = 0.4;               ///< of the valid prediction time
   std::optional<double> lyapunov = {};  ///< largest exponent, to give times in Lyapunov times
   std::string trajectory = {};          ///< id of the truth's trajectory; empty: the last
 };
@@ -34,12 +36,14 @@ struct Scores {
   std::string trajectory;  ///< of the truth; empty where there is only one
   double level = 0.95;
   ScoredBand band = ScoredBand::sd;
+  bool measured = false;  ///< `band` is of observations because the truth looks noisy
 
   /// Share of points where the band holds the truth; `all` is the mean over variables.
   ScoreRow coverage;
   /// Mean width of the band, in the units of the variable; `all` is the mean over variables.
   ScoreRow width;
-  /// Mean continuous ranked probability score of the Gaussian with the forecast's mean and sd,
+  /// Mean continuous ranked probability score of the Gaussian with the forecast's mean and sd (for
+  /// the band of an observation: of the Gaussian which has that band),
   ///   sd [ z (2Φ(z) - 1) + 2φ(z) - 1/√π ],  z = (truth - mean) / sd,
   /// in the units of the variable; |truth - mean| where sd = 0. `all` is the mean over variables.
   ScoreRow crps;

@@ -1,5 +1,7 @@
 #include "odecast/shooting/term_search.hpp"
 
+#include <fmt/format.h>
+
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
@@ -131,7 +133,7 @@ bool TermSearch::descend(FittedPath& path, const Vector& gap_sd, int most, doubl
   const double asked = gain;
   gain = std::max(gain, shooting_.segments() * dimension() * round_off * round_off);
   for (int k = 0; k < most && !budget_.over();) {
-    observer_("fitting", 0);
+    observer_(fmt::format("fitting: {} terms, {} steps", path.support.size(), steps_), 0);
     const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd, damping);
     const Vector dtheta = theta_step(s, damping);
     FittedPath trial = path;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "odecast/core/budget.hpp"
 #include "odecast/observations/smoother.hpp"
 #include "odecast/shooting/quadratic_model.hpp"
 #include "odecast/shooting/shooting.hpp"

@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "odecast/core/error.hpp"
-#include "odecast/core/numbers.hpp"
 #include "odecast/shooting/term_search.hpp"
 
 namespace odecast {
@@ -33,17 +32,9 @@ struct Prepared {
   double spacing = 0;
 };
 
-bool stands_still(double low, double high) {
-  return high - low <= 1e-12 * std::max(std::abs(high), std::abs(low));
-}
-
 /// What drives the runs, in model units of the inputs; times are the user's still.
 void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
-  const auto measured = static_cast<long>(data.inputs.size()),
-             m = measured + (o.time_input ? 1 : 0);
-  const long n = data.dimension();
-  Vector squares = Vector::Zero(m), low = Vector::Constant(m, kInfinity), high = -low;
-  double rows = 0;
+  const auto measured = static_cast<long>(data.inputs.size()), m = p.input_scale.size();
   for (std::size_t r = 0; r < p.runs.size(); ++r) {
     const Trajectory& t = data.trajectories[r];
     assert(t.inputs.cols() == measured);
@@ -62,87 +53,53 @@ void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
                       "Fill it in, or leave such rows out and split the trajectory there: "
                       "`missing=drop`."});
         run.inputs.values(k, j) = w;
-        squares[j] += w * w;
-        low[j] = std::min(low[j], w);
-        high[j] = std::max(high[j], w);
       }
-    rows += t.rows();
+    run.inputs.values = run.inputs.values * p.input_scale.cwiseInverse().asDiagonal();
   }
-  p.input_scale = (squares / rows).cwiseSqrt();
-  p.active.conservativeResize(n + m);
-  for (long j = 0; j < m; ++j) {
-    p.active[n + j] = stands_still(low[j], high[j]) ? 0 : 1;
-    if (!(p.input_scale[j] > 0)) p.input_scale[j] = 1;
-  }
-  for (ObservedRun& r : p.runs)
-    r.inputs.values = r.inputs.values * p.input_scale.cwiseInverse().asDiagonal();
 }
 
 Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   const int n = data.dimension();
-  Prepared p;
-  Vector squares = Vector::Zero(n), counts = Vector::Zero(n), low = Vector::Constant(n, kInfinity),
-         high = -low;
-  double span = 0, intervals = 0;
-  for (const Trajectory& t : data.trajectories) {
-    ObservedRun run{t.times, t.states, Matrix::Zero(t.states.rows(), n)};
-    for (long k = 0; k < run.values.rows(); ++k)
-      for (int i = 0; i < n; ++i) {
-        double& value = run.values(k, i);
-        if (!std::isfinite(value)) {
-          value = 0;
-          continue;
-        }
-        run.weights(k, i) = 1;
-        squares[i] += value * value;
-        counts[i] += 1;
-        low[i] = std::min(low[i], value);
-        high[i] = std::max(high[i], value);
-      }
-    if (run.times.size() > 1) {
-      span += run.times.back() - run.times.front();
-      intervals += static_cast<double>(run.times.size()) - 1;
-    }
-    p.runs.push_back(std::move(run));
-  }
+  const ObservationSummary summary = summarise(with_inputs(source_of(data), o.time_input));
   for (int i = 0; i < n; ++i)
-    if (!std::isfinite(squares[i]))
+    if (const long values = summary.values(i); values < 8)
       throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
-                  "values from " + format_number(low[i]) + " to " + format_number(high[i]) +
-                      ", whose squares overflow",
-                  "values below 1e154",
-                  "Write the column in larger units, or remove the outliers."});
-  for (int i = 0; i < n; ++i)
-    if (counts[i] < 8)
-      throw_data({fmt::format("{}, column {}", data.source, data.variables[index(i)]),
-                  fmt::format("{:.0f} row{} with a value", counts[i], counts[i] == 1 ? "" : "s"),
+                  fmt::format("{} row{} with a value", values, values == 1 ? "" : "s"),
                   "at least 8 rows", "Give more: a path is fitted through them."});
-  if (intervals == 0)
+  if (summary.pairs == 0)
     throw_data({data.source, "no trajectory of two rows", "rows that follow each other",
                 "Check the column that tells trajectories apart (`id`)."});
-  p.active = Vector::Ones(n);
-  p.scaling.offset = Vector::Zero(n);
-  p.scaling.scale = (squares.array() / counts.array()).sqrt().matrix();
-  for (int i = 0; i < n; ++i) {
-    if (stands_still(low[i], high[i])) p.active[i] = 0;
-    if (!(p.scaling.scale[i] > 0)) p.scaling.scale[i] = 1;
+  Prepared p;
+  double span = 0;
+  for (const Trajectory& t : data.trajectories) {
+    if (t.rows() > 0) span += t.times.back() - t.times.front();
+    p.runs.push_back(observed_run(t.times, t.states));
   }
-  if (p.active.sum() == 0)
+  const auto intervals = static_cast<double>(summary.pairs);
+  const auto arguments = static_cast<Eigen::Index>(summary.constant.size());
+  p.active.resize(arguments);
+  Vector scale = summary.rms;
+  for (Eigen::Index i = 0; i < arguments; ++i) {
+    p.active[i] = summary.constant[index(i)] ? 0 : 1;
+    if (!(scale[i] > 0)) scale[i] = 1;
+  }
+  p.scaling = {Vector::Zero(n), scale.head(n), 1};
+  p.input_scale = scale.tail(arguments - n);
+  if (p.active.head(n).sum() == 0)
     throw_data({data.source, "only constant variables", "at least one that moves",
                 "There is nothing to learn from a state at rest."});
   for (ObservedRun& r : p.runs)
     r.values = (r.values.array().rowwise() / p.scaling.scale.transpose().array()).matrix();
-  if (!data.inputs.empty() || o.time_input) add_inputs(p, data, o);
+  if (arguments > n) add_inputs(p, data, o);
   p.smoothed = smooth(p.runs, o.robust);
-  const double tau =
-      p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / std::max(1.0, intervals);
+  const double tau = p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / intervals;
   p.scaling.time = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(tau))));
   for (ObservedRun& r : p.runs) {
     for (double& t : r.times) t /= p.scaling.time;
     for (double& t : r.inputs.times) t /= p.scaling.time;
   }
   p.smoothed.time_scale = tau / p.scaling.time;
-  p.spacing = span / std::max(1.0, intervals) / p.scaling.time;
+  p.spacing = span / intervals / p.scaling.time;
   if (o.noise) p.known = o.noise->cwiseQuotient(p.scaling.scale);
   return p;
 }
@@ -271,20 +228,22 @@ bool looks_white(const Prepared& p) {
 
 /// The bound on the search: kWork operations, some seconds' on one core. Where the integral form
 /// with all candidates explains most of the motion, sparse equations are likely to be found, and
-/// kPromising times that may be spent; where it explains little, no more than kHopelessWork for
-/// each observed value. Many observations have at least kFewestEvaluations of sparse equations.
-constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kUnexplained = 0.3,
-                 kHopelessWork = 1.3e7, kFewestEvaluations = 150;
+/// kPromisingWork may be spent for each observed value, up to kPromising times that; where it
+/// explains little, no more than kHopelessWork for each. Many observations have at least
+/// kFewestEvaluations of sparse equations.
+constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kPromisingWork = 2.4e8,
+                 kUnexplained = 0.3, kHopelessWork = 1.3e7, kFewestEvaluations = 150;
 
 double default_work(TermSearch& search, const Support& candidates) {
   const Shooting& shooting = search.shooting();
   const auto all = static_cast<long>(candidates.size()),
              sparse = std::min(all, 8L * shooting.dimension());
   const double share = search.explained(candidates);
-  const double most = share > kExplained ? kPromising * kWork
-                      : share < kUnexplained
-                          ? std::min(kWork, kHopelessWork * shooting.counts().sum())
-                          : kWork;
+  const double values = shooting.counts().sum();
+  const double most = share > kExplained
+                          ? std::clamp(kPromisingWork * values, kWork, kPromising * kWork)
+                      : share < kUnexplained ? std::min(kWork, kHopelessWork * values)
+                                             : kWork;
   return std::max(kFewestEvaluations * shooting.work(sparse, true), most);
 }
 
@@ -336,6 +295,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   TrajectoryFit fit;
   fit.scaling = p.scaling;
   fit.input_scale = p.input_scale;
+  fit.smoothed_noise = p.smoothed.noise.cwiseProduct(p.scaling.scale);
   fit.basis = std::make_shared<MonomialBasis>(static_cast<int>(p.active.size()), o.degree);
   const auto runs_with = [&](const std::vector<Matrix>& weights) {
     std::vector<ObservedRun> runs = p.runs;
@@ -355,7 +315,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   const Support all = fine.candidates(o.degree);
   // A short transient has no memory either, but equations that explain it.
   if (given.empty() && looks_white(p) && fine.explained(all) < kUnexplained) {
-    fit.noise = p.smoothed.noise.cwiseProduct(p.scaling.scale);
+    fit.noise = fit.smoothed_noise;
     fit.status = "diverged";
     fit.reason = kLooksLikeNoise;
     return fit;
@@ -404,6 +364,12 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     judge(paths.front());
   }
   fit.stopped = budget.over();
+  const auto states = [&](const FittedPath& one) {
+    std::vector<Matrix> runs = fine.shooting().path(one.support, one.theta, one.starts);
+    for (Matrix& run : runs) run = run * p.scaling.scale.asDiagonal();
+    return runs;
+  };
+  fit.path = states(paths.front());  // counted in no budget that is asked again
   if (fit.misfit) {
     budget = o.budget ? Budget::of_seconds(*o.budget - spent()) : Budget::of_work(work / 3);
     auto [loose, forcing] = fine.loosen(given.empty() ? all : given, !given.empty());
@@ -425,6 +391,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     if (fit.members.empty() && one.support != best.support) {
       best = one;
       judge(best);
+      fit.path = states(best);
       if (fit.misfit) break;
     }
     m.weight = one.weighed;
@@ -437,6 +404,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
   const bool singular = fit.members.empty();
   fit.usable = !singular && !best.support.empty();
+  if (fit.misfit && fit.usable) fit.forced_path = states(best);
   // Every coefficient and every start of a run is an unknown.
   const double unknowns = static_cast<double>(best.support.size() +
                                               p.runs.size() * index(fine.dimension())),
@@ -480,10 +448,10 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
                  : "Let it go on with `budget` SECONDS, or try a lower degree, or fewer variables");
   else if (fit.misfit)
     fit.reason += fmt::format(
-        "; the equations do not explain all of the motion (residuals {:.2f} times the noise, their "
-        "neighbours correlated by {:.2f}{}): random forcing "
-        "stands for the rest and widens the bands. Try a higher degree, give what else moves it "
-        "(`variables`, `inputs`), or a network (`layers`)",
+        "; the equations do not explain all of the motion: random forcing stands for the rest and "
+        "widens the bands. Try a higher degree, which helps where powers are missing; a sine or a "
+        "fraction asks for a network (`layers`), and what was not measured for more variables or "
+        "`inputs`. (Residuals are {:.2f} times the noise, and neighbours correlate by {:.2f}{})",
         fit.noise_ratio, fit.autocorrelation,
         fit.persistence > kPersistent
             ? fmt::format(", alike along the motion by {:.0f} standard errors", fit.persistence)

@@ -52,6 +52,12 @@ struct TrajectoryFit {
   std::shared_ptr<const MonomialBasis> basis;
   std::vector<CoefficientSet> members;  ///< the best first; weights sum to 1
   Vector noise;                         ///< sd per variable, user's units
+  Vector smoothed_noise;                ///< the same before any equation: Inspection::noise
+  /// The path of the best set of terms, at every row, values that were not observed too, trajectory
+  /// by trajectory, user's units: what the three numbers below are of.
+  std::vector<Matrix> path;
+  /// Where the equations do not fit: that of the set with forcing, which jumps between segments.
+  std::vector<Matrix> forced_path;
   /// Residuals of the path over the noise that was given, or the smoother's: well above 1 says that
   /// the equations do not fit.
   double noise_ratio = 1;

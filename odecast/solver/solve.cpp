@@ -143,16 +143,16 @@ std::string_view status_name(SolveStatus status) {
 void check(const SolverOptions& o) {
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
-      throw_usage({std::string("option --") + name, format_number(value), expected,
+      throw_usage({"option `" + std::string(name) + "`", format_number(value), expected,
                    "Give a value in that range."});
   };
   require(o.rtol >= 0 && o.rtol < 1, "rtol", o.rtol, "a number in [0, 1)");
   require(o.atol >= 0 && std::isfinite(o.atol), "atol", o.atol, "a finite number >= 0");
-  require(o.first_step >= 0, "first-step", o.first_step, "a number >= 0");
-  require(o.max_step > 0, "max-step", o.max_step, "a number > 0");
+  require(o.first_step >= 0, "first_step", o.first_step, "a number >= 0");
+  require(o.max_step > 0, "max_step", o.max_step, "a number > 0");
   require(o.bound > 0, "bound", o.bound, "a number > 0");
-  require(o.max_steps > 0, "max-steps", static_cast<double>(o.max_steps), "a number > 0");
-  require(o.method == SolverMethod::rk45 || o.fixed_step > 0, "fixed-step", o.fixed_step,
+  require(o.max_steps > 0, "max_steps", static_cast<double>(o.max_steps), "a number > 0");
+  require(o.method == SolverMethod::rk45 || o.fixed_step > 0, "fixed_step", o.fixed_step,
           "a number > 0 for the methods rk4, euler and iterate");
 }
 

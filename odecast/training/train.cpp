@@ -18,11 +18,11 @@ namespace {
 void check(const TrainOptions& o) {
   const auto require = [](bool good, const char* name, double value, const char* expected) {
     if (!good)
-      throw_usage({std::string("option --") + name, fmt::format("{}", value), expected,
+      throw_usage({fmt::format("option `{}`", name), fmt::format("{}", value), expected,
                    "Give a value in that range; the defaults are the paper's."});
   };
   require(o.batches > 0, "batches", o.batches, "a whole number > 0");
-  require(o.noise_samples > 0, "noise-samples", o.noise_samples, "a whole number > 0");
+  require(o.noise_samples > 0, "noise_samples", o.noise_samples, "a whole number > 0");
   require(o.masks > 0, "masks", o.masks, "a whole number > 0");
   require(!o.schedule.empty(), "schedule", 0, "at least one phase");
   for (const Phase& phase : o.schedule) {

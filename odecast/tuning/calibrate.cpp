@@ -38,10 +38,8 @@ Fit fit_calibrated(const Dataset& data, double holdout, const FitOptions& option
   e.forecast.blow_up = BlowUp::until;
   e.forecast.seed = options.seed;
   e.threads = options.threads;
-  if (result.model.noise.size() > 0) {  // the held-out rows are observations: so are the starts
-    e.observations = true;
-    e.forecast.noise = result.model.noise;
-  }
+  // The held-out rows are observations: so are the starts.
+  e.observations = observation_noise(result.model, {}).size() > 0;
   const Evaluation found = evaluate(result.model, split.test, e, observer);
   result.model.calibration = conformal(found);
   if (judged) *judged = found;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/derivatives/derivatives.hpp"
 #include "odecast/observations/inspection.hpp"
 #include "odecast/observations/rows.hpp"
@@ -37,7 +38,7 @@ ObservationSource Data::source(const std::function<void()>& poll) const {
           std::copy_n(r.inputs + i * r.input_stride, m, std::copy_n(state, n, row.begin()));
           state = row.data();
         }
-        visit(k, r.time(i), state);
+        if (!visit(k, r.time(i), state)) return;
         if ((i + 1) % kBetweenPolls == 0) poll();
       }
     }
@@ -100,39 +101,29 @@ const cli::Command& split_words() {
   return command;
 }
 
-/// Words that say how to read. Missing values may be kept: whether the fit can use them, it says
-/// itself.
-cli::Arguments reading_words(const std::string& name, nb::dict keywords) {
-  nb::dict all;
-  for (const auto [key, value] : keywords) all[key] = value;
-  if (keywords.contains("missing") &&
-      nb::cast<std::string>(nb::str(nb::object(keywords["missing"]))) == "keep")
-    all["posterior"] = "trajectory";
-  return words(fit_words(), name, all);
-}
-
-Data read_files(const std::vector<std::string>& paths, nb::dict keywords) {
-  const cli::Arguments a = reading_words(paths.at(0), keywords);
+/// What `read` makes of words that say how to read.
+template <class Read>
+Data read_data(const std::string& name, nb::dict keywords, const Read& read) {
+  const cli::Arguments a = words(fit_words(), name, keywords);
   const ReadOptions options = cli::fit_columns(a);
-  const std::string time_input = cli::fit_options(a).time_name;
   return unlocked(nb::none(), [&](Watch&) {
-    Data d = data_of(
-        read_observations(std::vector<std::filesystem::path>(paths.begin(), paths.end()), options),
-        time_input);
+    Data d = data_of(read(options), cli::time_input(a));
     d.keeps_missing = options.missing == MissingRule::keep;
     return d;
   });
 }
 
+Data read_files(const std::vector<std::string>& paths, nb::dict keywords) {
+  return read_data(paths.at(0), keywords, [&](const ReadOptions& options) {
+    return read_observations(std::vector<std::filesystem::path>(paths.begin(), paths.end()),
+                             options);
+  });
+}
+
 Data read_bytes(nb::bytes bytes, const std::string& name, nb::dict keywords) {
-  const cli::Arguments a = reading_words(name, keywords);
-  const ReadOptions options = cli::fit_columns(a);
-  const std::string time_input = cli::fit_options(a).time_name;
   const std::string_view text(bytes.c_str(), bytes.size());
-  return unlocked(nb::none(), [&](Watch&) {
-    Data d = data_of(parse_observations(text, name, options), time_input);
-    d.keeps_missing = options.missing == MissingRule::keep;
-    return d;
+  return read_data(name, keywords, [&](const ReadOptions& options) {
+    return parse_observations(text, name, options);
   });
 }
 
@@ -217,9 +208,9 @@ class ArrayRows {
     options_.inputs = data_.inputs;
     if (given.sort || given.duplicates != DuplicateRule::error || !given.id.empty())
       throw_usage(
-          {given.sort          ? "--sort"
-           : !given.id.empty() ? "--id"
-                               : "--duplicates",
+          {given.sort          ? "`sort`"
+           : !given.id.empty() ? "`id`"
+                               : "`duplicates`",
            "it with arrays", "a file or a DataFrame",
            "Arrays are used where they are: put them in order first, a trajectory an array."});
     return options_;
@@ -241,13 +232,16 @@ class ArrayRows {
   Watch& watch_;
   TableInfo table_;
   ReadOptions options_;
-  RowVisitor visit_ = [this](const TableInfo&, const TableRow& row) { take(row); };
+  RowVisitor visit_ = [this](const TableInfo&, const TableRow& row) {
+    take(row);
+    return true;
+  };
   Rows rows_;
   const Data::Run* whole_ = nullptr;
   long at_ = 0, number_ = 0;
 };
 
-/// `times` may be None: then the first column, or with --sample-step none. Each list has an array
+/// `times` may be None: then the first column, or with `sample_step` none. Each list has an array
 /// per trajectory.
 Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict keywords,
                  const std::string& name) {
@@ -255,7 +249,7 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
   for (const auto [key, value] : keywords)
     if (nb::cast<std::string>(key) != "variables" && nb::cast<std::string>(key) != "inputs")
       reading[key] = value;
-  const ReadOptions options = cli::fit_columns(reading_words(name, reading));
+  const ReadOptions options = cli::fit_columns(words(fit_words(), name, reading));
   const auto list_of = [&](const char* key) {
     return keywords.contains(key) ? names_of(nb::object(keywords[key]), key)
                                   : std::vector<std::string>{};
@@ -279,7 +273,7 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
   const bool timeless = times.is_none() && options.step > 0;
   if (!times.is_none() && options.step > 0)
     throw_usage(
-        {"option --sample-step", "it beside the times", "one of them", "Remove the option."});
+        {"option `sample_step`", "it beside the times", "one of them", "Remove the option."});
   std::vector<Data::Run> wholes;
   long width = -1, input_width = -1;
   const auto same_width = [&](long& known, long found, const char* what) {
@@ -326,8 +320,8 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
                         w && w->dimensions() == 2 ? w->size(1) : 1, 0, options.step});
     }
   }
-  d.variables = names_for(list_of("variables"), width, "--variables", "x");
-  d.inputs = names_for(input_names, std::max(0L, input_width), "--inputs", "w");
+  d.variables = names_for(list_of("variables"), width, "`variables`", "x");
+  d.inputs = names_for(input_names, std::max(0L, input_width), "`inputs`", "w");
   unlocked(nb::none(), [&](Watch& watch) {
     ArrayRows checked(d, options, watch);
     for (const Data::Run& whole : wholes) checked.add(whole);
@@ -391,7 +385,7 @@ nb::dict inspect_data(const Data& d) {
   nb::dict result;
   result["rows"] = i.rows;
   result["first_time"] = i.first_time;
-  result["last_time"] = i.last_time;
+  result["last_time"] = i.latest_time;
   result["step"] = i.step;
   result["even"] = i.even;
   result["gaps"] = i.gaps;
@@ -477,7 +471,7 @@ void bind_data(nb::module_& m) {
         cli::Simulation made =
             unlocked(progress, [&](Watch& watch) { return cli::simulate(a, observer(watch)); });
         if (made.status != SolveStatus::finished)
-          throw std::runtime_error(cli::simulate_complaint(a, made));
+          throw std::runtime_error(spelled(cli::simulate_complaint(a, made), Spelling::keywords));
         made.data.source = system;
         return data_of(std::move(made.data));
       },

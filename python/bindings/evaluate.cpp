@@ -2,8 +2,6 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
-#include <nlohmann/json.hpp>
-
 #include "python/bindings/model.hpp"
 
 namespace odecast::python {
@@ -15,14 +13,14 @@ const cli::Command& evaluate_words() {
 }
 
 /// What evaluate --json prints.
-std::string evaluate_model(const FittedModel& m, const Data& truth, nb::dict keywords,
-                           nb::object progress) {
+nb::object evaluate_model(const FittedModel& m, const Data& truth, nb::dict keywords,
+                          nb::object progress) {
   const EvaluateOptions options =
       cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
-  return unlocked(progress, [&](Watch& watch) {
-    const Evaluation all = odecast::evaluate(m.model, *truth.dataset(), options, observer(watch));
-    return cli::evaluation_json(all, options).dump();
-  });
+  return to_python(unlocked(progress, [&](Watch& watch) {
+    return cli::evaluation_json(
+        odecast::evaluate(m.model, *truth.dataset(), options, observer(watch)), options);
+  }));
 }
 
 /// The model that calibrate writes.
@@ -37,7 +35,7 @@ ModelPointer calibrate_model(const FittedModel& m, const Data& truth, nb::dict k
     model.calibration = conformal(all);
     auto result = std::make_shared<FittedModel>(std::move(model));
     result->summary = m.summary;
-    result->calibration = cli::calibration_json(all, *result->model.calibration).dump();
+    result->calibration = cli::calibration_json(all, *result->model.calibration);
     return result;
   });
 }

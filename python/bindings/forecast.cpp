@@ -5,7 +5,6 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "odecast/core/files.hpp"
@@ -14,6 +13,7 @@
 #include "odecast/model/model_file.hpp"
 #include "odecast/report/figure.hpp"
 #include "odecast/report/forecast_page.hpp"
+#include "odecast/report/settings.hpp"
 #include "odecast/scores/scores.hpp"
 #include "python/bindings/model.hpp"
 
@@ -28,11 +28,11 @@ struct FinishedForecast {
   std::string call = {};                         ///< the same in Python
 
   /// What forecast --json prints; empty for one from a file.
-  std::string summary() const {
-    if (!arguments) return {};
+  nb::object summary() const {
+    if (!arguments) return nb::dict();
     ForecastOptions options;
     options.seed = arguments->seed();
-    return cli::forecast_json(forecast, options).dump();
+    return to_python(cli::forecast_json(forecast, options));
   }
 };
 using ForecastPointer = std::shared_ptr<FinishedForecast>;
@@ -155,7 +155,7 @@ void take_arrays(const cli::Arguments& a, const Model& model, nb::handle at, nb:
   signal.times.assign(times.values().begin(), times.values().end());
   const long columns = values.dimensions() == 1 ? 1 : values.size(1);
   if (values.size(0) != times.size())
-    throw_usage({"--drive", fmt::format("{} rows at {} times", values.size(0), times.size()),
+    throw_usage({"option `drive`", fmt::format("{} rows at {} times", values.size(0), times.size()),
                  "a row for every time", "Give times and values of the same length."});
   signal.values = Eigen::Map<const Matrix>(values.data(), values.size(0), columns);
   o.inputs = std::move(signal);
@@ -194,11 +194,11 @@ ForecastPointer forecast_draws(nb::object draw, nb::object names, nb::dict keywo
   const cli::Arguments a = words(forecast_words(), "draws", keywords);
   const std::vector<double> start = a.numbers("--init");
   if (start.size() != variables.size())
-    throw_usage({"option --init", fmt::format("{} values", start.size()),
+    throw_usage({"option `init`", fmt::format("{} values", start.size()),
                  fmt::format("{}, one per variable", variables.size()),
                  "Give the start of the forecast."});
   if (at.is_none() && !a.given("--step"))
-    throw_usage({"option --step", "nothing", "the spacing of the output times",
+    throw_usage({"option `step`", "nothing", "the spacing of the output times",
                  "There are no data to take it from."});
   const Model model =
       bare_model(variables, cli::to_vector(start), a.given("--step") ? a.number("--step") : 1);
@@ -250,7 +250,7 @@ FigureContent figure_content(const Data* truth, const std::string& trajectory) {
 std::string figure(const FinishedForecast& f, const Data* truth, const std::string& trajectory) {
   FigureContent content = figure_content(truth, trajectory);
   content.quantiles = f.forecast.lower.size() == 0;
-  return forecast_figure(f.forecast, content);
+  return forecast_figure({{"", f.forecast}}, content);
 }
 
 void report(const FinishedForecast& f, const std::string& path, const Data* truth,
@@ -268,7 +268,9 @@ void report(const FinishedForecast& f, const std::string& path, const Data* trut
   content.lyapunov = cli::exponent(a);
   content.origin = cli::origin(*f.arguments);
   content.origin.command = f.call;
-  std::erase_if(content.origin.settings, [](const auto& s) { return s.first == "--output"; });
+  ForecastOptions ran = cli::forecast_options(*f.arguments, f.model->model);
+  ran.times.assign(f.forecast.times.begin() + 1, f.forecast.times.end());
+  content.origin.settings = forecast_settings(f.model->model, ran);
   unlocked(nb::none(), [&](Watch&) {
     if (truth) content.truth = *truth->dataset();
     check_writable(path);
@@ -276,9 +278,9 @@ void report(const FinishedForecast& f, const std::string& path, const Data* trut
   });
 }
 
-std::string score_forecast(const FinishedForecast& f, const Data& truth, nb::dict keywords) {
+nb::object score_forecast(const FinishedForecast& f, const Data& truth, nb::dict keywords) {
   const ScoreOptions options = cli::score_options(words(score_words(), "forecast", keywords));
-  return cli::score_json(score(f.forecast, *truth.dataset(), options)).dump();
+  return to_python(cli::score_json(score(f.forecast, *truth.dataset(), options)));
 }
 
 constexpr Matrix Forecast::*kMatrices[] = {&Forecast::mean,
@@ -303,8 +305,8 @@ nb::tuple state_of(const FinishedForecast& f) {
                         to_array(std::span(c.alive)), to_array(std::span(c.blow_up_times)),
                         nb::make_tuple(c.level, c.discard_probability, c.horizon, c.seconds),
                         nb::make_tuple(c.draws, c.kept, c.discarded, c.integrated),
-                        nb::make_tuple(c.status == ForecastStatus::complete, c.calibrated),
-                        c.reason, f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
+                        nb::make_tuple(static_cast<int>(c.status), c.calibrated), c.reason,
+                        f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
                         f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call);
 }
 
@@ -347,9 +349,10 @@ ForecastPointer from_state(nb::tuple state) {
       nb::cast<std::tuple<double, double, double, double>>(nb::object(state[6]));
   std::tie(c.draws, c.kept, c.discarded, c.integrated) =
       nb::cast<std::tuple<long, long, long, long>>(nb::object(state[7]));
-  bool complete = true;
-  std::tie(complete, c.calibrated) = nb::cast<std::tuple<bool, bool>>(nb::object(state[8]));
-  c.status = complete ? ForecastStatus::complete : ForecastStatus::too_few;
+  int status = 0;
+  std::tie(status, c.calibrated) = nb::cast<std::tuple<int, bool>>(nb::object(state[8]));
+  refuse(status >= 0 && status <= static_cast<int>(ForecastStatus::unstable));
+  c.status = static_cast<ForecastStatus>(status);
   c.reason = nb::cast<std::string>(nb::object(state[9]));
   if (const nb::object text = state[10]; !text.is_none())
     result->model =

@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 #include <nanobind/stl/shared_ptr.h>
 
+#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "odecast/core/files.hpp"
+#include "odecast/core/numbers.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/learning/fields.hpp"
 #include "odecast/model/equations.hpp"
 #include "odecast/model/model_file.hpp"
 #include "odecast/report/fit_page.hpp"
@@ -16,15 +18,45 @@
 
 namespace odecast::python {
 
-void check_arguments(const Model& model, long given, const char* option) {
-  const auto names = model.arguments();
-  if (given != static_cast<long>(names.size()))
-    throw_usage({std::string("option ") + option, fmt::format("{} values", given),
-                 fmt::format("{} ({})", names.size(), fmt::join(names, ", ")),
-                 "Give one value for each."});
-}
-
 namespace {
+
+/// What fit() was asked for, but for the data.
+struct FitPlan {
+  FitOptions options;
+  bool keeps_missing;  ///< unless another rule is given
+  bool calibrate;
+  double holdout;
+};
+
+/// Keywords that are fields of the library's table go to it, the others are the command line's.
+FitPlan plan_fit(nb::dict keywords) {
+  std::map<std::string, std::string> given;
+  nb::dict others;
+  for (const auto [key, value] : keywords) {
+    const auto name = nb::cast<std::string>(key);
+    const auto field = std::find_if(fit_fields().begin(), fit_fields().end(),
+                                    [&](const Field& f) { return f.name == name; });
+    if (value.is_none()) continue;
+    if (field == fit_fields().end()) {
+      others[key] = value;
+      continue;
+    }
+    std::string text = word(value);
+    if (field->type == FieldType::flag) {
+      if (text != "True" && text != "False")
+        throw_usage({"`" + name + "`", shown(text), "True or False", "Leave it out for False."});
+      text = text == "True" ? "yes" : "no";
+    }
+    given[name] = text;
+  }
+  const cli::Arguments a = words(fit_words(), "data", others);
+  const bool calibrate = a.given("--calibrate");
+  FitPlan plan{fit_options(given), given["posterior"] == "trajectory" && !calibrate, calibrate,
+               a.number("--holdout")};
+  plan.options.threads = a.threads();
+  cli::needs(a, {"--holdout"}, plan.calibrate, "`calibrate`");
+  return plan;
+}
 
 struct FitResult {
   ModelPointer model;     ///< null where there is none
@@ -32,33 +64,32 @@ struct FitResult {
 };
 
 /// With a path of a page to write, that too: it goes through the data again.
-FitResult fit_data(const Data& data, nb::dict keywords, nb::object report, nb::object progress,
-                   const std::string& call) {
-  const cli::Arguments a = words(fit_words(), data.name, keywords);
-  FitOptions options = cli::fit_options(a);
-  const bool calibrate = a.given("--calibrate");
-  cli::needs(a, {"--holdout"}, calibrate, "--calibrate");
-  const bool with_page = !report.is_none();
-  const std::string page = with_page ? nb::cast<std::string>(report) : "";
+FitResult fit_data(const Data& data, const FitPlan& plan, std::optional<std::string> page,
+                   const std::string& title, nb::object progress, const std::string& call) {
+  FitOptions options = plan.options;
+  options.time_name = data.time_input;
+  cli::check_data(options, data.keeps_missing, !data.input_words().empty(), plan.calibrate);
   FitResult result;
   unlocked(progress, [&](Watch& watch) {
-    if (with_page) check_writable(page);
-    const Fit learnt =
-        calibrate ? fit_calibrated(*data.dataset(), a.number("--holdout"), options, observer(watch))
-        : streams(options.method)
-            ? fit(data.source([&] { watch.poll(); }), options, observer(watch))
-            : fit(*data.dataset(), options, observer(watch));
-    if (!learnt.summary.trusted) result.complaint = cli::fit_complaint(learnt.summary);
-    if (!learnt.summary.usable) return;
+    if (page) check_writable(*page);
+    const Fit learnt = plan.calibrate
+                           ? fit_calibrated(*data.dataset(), plan.holdout, options, observer(watch))
+                       : streams(options.method)
+                           ? fit(data.source([&] { watch.poll(); }), options, observer(watch))
+                           : fit(*data.dataset(), options, observer(watch));
+    const FitSummary& summary = learnt.summary;
+    if (!summary.trusted)
+      result.complaint = "training: " + spelled(summary.reason, Spelling::keywords) +
+                         (summary.usable ? "; do not trust the model" : "; there is no model");
+    if (!summary.usable) return;
     result.model = std::make_shared<FittedModel>(learnt.model);
-    result.model->summary = cli::fit_json(learnt).dump();
-    if (with_page) {
-      Origin made = cli::origin(a);
-      made.command = call;
-      std::erase_if(made.settings, [](const auto& s) { return s.first == "--output"; });
-      write_file(
-          page, render_page(fit_page(*data.dataset(), learnt, options, {a.text("--title"), made})));
-    }
+    result.model->summary = cli::fit_json(learnt);
+    result.model->summary["reason"] = spelled(learnt.model.training.reason, Spelling::keywords);
+    if (!page) return;
+    Origin made{.command = call, .versions = cli::versions()};
+    if (plan.calibrate)
+      made.settings.emplace_back("held out to calibrate", format_number(plan.holdout));
+    write_file(*page, render_page(fit_page(*data.dataset(), learnt, options, {title, made})));
   });
   return result;
 }
@@ -99,9 +130,13 @@ void warn_of_rows(long bad, long rows) {
 nb::object predict(const FittedModel& m, nb::handle at, bool with_sd) {
   const Doubles u(at);
   const long n = m.model.dimension(), dimensions = u.dimensions();
-  check_arguments(m.model,
-                  dimensions == 0 || dimensions > 2 ? 0 : u.size(static_cast<int>(dimensions) - 1),
-                  "--at");
+  const auto names = m.model.arguments();
+  const long given =
+      dimensions == 0 || dimensions > 2 ? 0 : u.size(static_cast<int>(dimensions) - 1);
+  if (given != static_cast<long>(names.size()))
+    throw_usage({"u", fmt::format("{} values", given),
+                 fmt::format("{} ({})", names.size(), fmt::join(names, ", ")),
+                 "Give one value for each."});
   if (dimensions == 1) {
     NewArray mean = new_array(n);
     if (!with_sd) {
@@ -128,21 +163,16 @@ nb::object predict(const FittedModel& m, nb::handle at, bool with_sd) {
   return nb::make_tuple(mean.array, sd.array);
 }
 
-std::string equations_text(const FittedModel& m, const std::string& format, bool all,
-                           const std::string& centre) {
+nb::object equations_of(const FittedModel& m, nb::dict keywords) {
   static const cli::Command command = cli::equations_command();
-  nb::dict keywords;
-  keywords["format"] = format;
-  keywords["centre"] = centre;
-  words(command, "model", keywords);  // refuses unknown words
-  if (format == "json") return cli::equations_json(m.model).dump();
-  return spelled(
-      format_equations(m.model,
-                       format == "latex" ? EquationFormat::latex
-                       : format == "c"   ? EquationFormat::c
-                                         : EquationFormat::text,
-                       all ? 0 : 0.01, centre == "median" ? Centre::median : Centre::mean),
-      Spelling::keywords);
+  const cli::Arguments a = words(command, "model", keywords);
+  const std::string format = a.text("--format");
+  if (format == "json") return to_python(cli::equations_json(m.model));
+  return nb::cast(spelled(cli::equations_text(a, m.model,
+                                              format == "latex" ? EquationFormat::latex
+                                              : format == "c"   ? EquationFormat::c
+                                                                : EquationFormat::text),
+                          Spelling::keywords));
 }
 
 }  // namespace
@@ -169,37 +199,37 @@ void bind_model(nb::module_& m) {
                    })
       .def_prop_ro("step", [](const FittedModel& f) { return f.model.step; })
       .def_prop_ro("polynomial", [](const FittedModel& f) { return f.model.has_equations(); })
-      .def_ro("summary", &FittedModel::summary)
       .def_prop_ro(
-          "calibration",
-          [](const FittedModel& f) -> std::optional<std::string> {
-            const auto& part = f.model.calibration;
-            if (!part) return std::nullopt;
-            if (!f.calibration.empty()) return f.calibration;
-            return nlohmann::ordered_json{{"starts", part->starts}, {"level", part->level}}.dump();
+          "summary",
+          [](const FittedModel& f) {
+            if (!f.summary.is_null()) return to_python(f.summary);
+            const auto& t = f.model.training;
+            return to_python({{"status", t.status},
+                              {"reason", spelled(t.reason, Spelling::keywords)},
+                              {"objective", t.objective ? cli::Json(*t.objective) : cli::Json()},
+                              {"rows", t.rows},
+                              {"trajectories", t.trajectories},
+                              {"variables", f.model.variables},
+                              {"derivative", t.derivative},
+                              {"iterations", t.iterations},
+                              {"seed", t.seed}});
           })
-      .def_prop_ro("training",
+      .def_prop_ro("calibration",
                    [](const FittedModel& f) {
-                     nb::dict d;
-                     const auto& t = f.model.training;
-                     d["status"] = t.status;
-                     d["reason"] = t.reason;
-                     d["objective"] = t.objective ? nb::object(nb::float_(*t.objective))
-                                                  : nb::object(nb::none());
-                     d["rows"] = t.rows;
-                     d["trajectories"] = t.trajectories;
-                     d["variables"] = f.model.variables;
-                     d["derivative"] = t.derivative;
-                     d["iterations"] = t.iterations;
-                     d["seed"] = t.seed;
-                     return d;
+                     const auto& part = f.model.calibration;
+                     if (part && f.calibration.is_null())
+                       return to_python({{"starts", part->starts}, {"level", part->level}});
+                     return to_python(f.calibration);
                    })
       .def("predict", &predict, nb::arg("at"), nb::arg("with_sd") = false)
-      .def("equations", &equations_text)
+      .def("equations", &equations_of)
       .def("equations_html",
            [](const FittedModel& f) {
-             return render_equations({f.model.arguments(), readable_equations(f.model), "",
-                                      f.model.kind == ModelKind::map});
+             const bool sets = best_set_probability(f.model).has_value();
+             return render_equations(
+                 {f.model.arguments(),
+                  readable_equations(f.model, 0.01, sets ? Centre::best : Centre::mean), "",
+                  f.model.kind == ModelKind::map});
            })
       .def("save",
            [](const FittedModel& f, const std::string& path) {
@@ -209,8 +239,10 @@ void bind_model(nb::module_& m) {
   nb::class_<FitResult>(m, "FitResult")
       .def_ro("model", &FitResult::model)
       .def_ro("complaint", &FitResult::complaint);
-  m.def("fit", &fit_data, nb::arg("data"), nb::arg("keywords"), nb::arg("report").none(),
-        nb::arg("progress").none(), nb::arg("call"));
+  nb::class_<FitPlan>(m, "FitPlan").def_ro("keeps_missing", &FitPlan::keeps_missing);
+  m.def("plan_fit", &plan_fit);
+  m.def("fit", &fit_data, nb::arg("data"), nb::arg("plan"), nb::arg("report").none(),
+        nb::arg("title"), nb::arg("progress").none(), nb::arg("call"));
   m.def("load", &load);
   m.def("model_from_text", [](const std::string& text) {
     return std::make_shared<FittedModel>(model_from_text(text, "model"));

@@ -13,13 +13,9 @@ struct FittedModel {
 
   Model model;
   std::unique_ptr<Posterior> posterior;
-  std::string summary;      ///< what fit --json prints; empty for a model from a file
-  std::string calibration;  ///< what calibrate --json prints; empty for a model from a file
+  cli::Json summary;      ///< what fit --json prints; null for a model from a file
+  cli::Json calibration;  ///< what calibrate --json prints; null for a model from a file
 };
 using ModelPointer = std::shared_ptr<FittedModel>;
-
-/// The values that an option needs are given, one per argument of the function. Throws Error
-/// (usage).
-void check_arguments(const Model& model, long given, const char* option);
 
 }  // namespace odecast::python

@@ -1,6 +1,7 @@
 #include "python/bindings/python.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include "odecast/core/numbers.hpp"
@@ -55,6 +56,25 @@ nb::handle numpy_empty() {
   return function;
 }
 
+}  // namespace
+
+NewArray new_array(long size) { return filled_by(nb::object(numpy_empty()(size))); }
+NewArray new_array(long rows, long columns) {
+  return filled_by(nb::object(numpy_empty()(nb::make_tuple(rows, columns))));
+}
+
+nb::object to_array(std::span<const double> values) {
+  NewArray result = new_array(static_cast<long>(values.size()));
+  std::copy(values.begin(), values.end(), result.data);
+  return result.array;
+}
+
+nb::object to_array(const Matrix& matrix) {
+  NewArray result = new_array(matrix.rows(), matrix.cols());
+  std::copy_n(matrix.data(), matrix.size(), result.data);
+  return result.array;
+}
+
 std::string word(nb::handle value) {
   if (nb::isinstance<nb::str>(value) || PyBool_Check(value.ptr()))
     return nb::cast<std::string>(nb::str(value));
@@ -86,23 +106,23 @@ std::string word(nb::handle value) {
   return nb::cast<std::string>(nb::str(value));
 }
 
-}  // namespace
-
-NewArray new_array(long size) { return filled_by(nb::object(numpy_empty()(size))); }
-NewArray new_array(long rows, long columns) {
-  return filled_by(nb::object(numpy_empty()(nb::make_tuple(rows, columns))));
-}
-
-nb::object to_array(std::span<const double> values) {
-  NewArray result = new_array(static_cast<long>(values.size()));
-  std::copy(values.begin(), values.end(), result.data);
-  return result.array;
-}
-
-nb::object to_array(const Matrix& matrix) {
-  NewArray result = new_array(matrix.rows(), matrix.cols());
-  std::copy_n(matrix.data(), matrix.size(), result.data);
-  return result.array;
+nb::object to_python(const cli::Json& json) {
+  if (json.is_object()) {
+    nb::dict dict;
+    for (const auto& [key, value] : json.items()) dict[nb::str(key.c_str())] = to_python(value);
+    return dict;
+  }
+  if (json.is_array()) {
+    nb::list list;
+    for (const auto& value : json) list.append(to_python(value));
+    return list;
+  }
+  if (json.is_string()) return nb::cast(json.get<std::string>());
+  if (json.is_boolean()) return nb::cast(json.get<bool>());
+  if (json.is_number_unsigned()) return nb::cast(json.get<std::uint64_t>());
+  if (json.is_number_integer()) return nb::cast(json.get<std::int64_t>());
+  if (json.is_number() && std::isfinite(json.get<double>())) return nb::cast(json.get<double>());
+  return nb::none();
 }
 
 std::vector<std::string> names_of(nb::handle value, const char* argument) {

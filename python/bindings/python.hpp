@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "apps/odecast/commands.hpp"
@@ -53,6 +54,11 @@ NewArray new_array(long rows, long columns);
 nb::object to_array(std::span<const double> values);
 nb::object to_array(const Matrix& matrix);
 
+/// Dicts, lists and numbers; None for null and for what is not finite.
+nb::object to_python(const cli::Json& json);
+
+/// A keyword's value as text: [1, 2] is "1,2", {"a": 1} is "a=1".
+std::string word(nb::handle value);
 /// The words of a command line for keywords: draws=5 is --draws=5, init=[1, 2] is --init=1,2,
 /// sort=True is --sort, from_=3 is --from=3. None and False leave an option out.
 cli::Arguments words(const cli::Command& command, const std::string& positional, nb::dict keywords);
@@ -100,5 +106,6 @@ void bind_data(nb::module_& m);
 void bind_model(nb::module_& m);
 void bind_evaluate(nb::module_& m);
 void bind_forecast(nb::module_& m);
+void bind_systems(nb::module_& m);
 
 }  // namespace odecast::python

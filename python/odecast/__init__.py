@@ -2,24 +2,27 @@
 
 >>> import odecast
 >>> train = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002)
->>> model = odecast.fit(train, degree=2, dropout=0.25)
+>>> model = odecast.fit(train)
 >>> fc = model.forecast([-1, -1, -1], until=1, step=0.02, draws=200)
 >>> fc.mean.shape, fc.lower.shape, fc.times.shape
 ((51, 3), (51, 3), (51,))
 
-The words are those of the command line ``odecast``, and so are the numbers, to the last bit. Wrong options and bad
-data raise ValueError, files that cannot be read or written OSError, both with the command line's message. A result
-that is not to be trusted comes with a warning, :class:`NotTrusted`.
+The words are those of the command line ``odecast``, and so are the numbers, to the last bit. Wrong
+options and bad data raise ValueError, files that cannot be read or written OSError, both with the
+command line's message. A result that is not to be trusted comes with a warning,
+:class:`NotTrusted`.
 """
 
 from . import _core
 from ._data import Data, Trajectory, read, simulate
 from ._forecast import Forecast, forecast, read_forecast, score
 from ._model import Model, NotTrusted, fit, load
+from ._systems import Tuning, attractor, lyapunov, systems, tune
 
 __version__ = _core.version
-__all__ = ["Data", "Forecast", "Model", "NotTrusted", "ODERegressor", "Trajectory", "fit", "forecast", "load", "read",
-           "read_forecast", "score", "simulate"]
+__all__ = ["Data", "Forecast", "Model", "NotTrusted", "ODERegressor", "Trajectory", "Tuning",
+           "attractor", "fit", "forecast", "load", "lyapunov", "read", "read_forecast", "score",
+           "simulate", "systems", "tune"]
 
 
 def __getattr__(name):

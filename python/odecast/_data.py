@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from . import _core
-from ._options import FILES, READING, check, document, table
+from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
 
-_FIT = table("fit", set())
+_FIT = table("fit")
 _READ = {name: _FIT[name] for name in READING}
 _SIMULATE = table("simulate", FILES)
-_SPLIT = table("split", FILES | {"train", "test"} | {o.replace("_", "-") for o in READING})
+_SPLIT = table("split", FILES | {"train", "test", *READING})
 
 
 class Trajectory(NamedTuple):
@@ -36,7 +36,8 @@ class Trajectory(NamedTuple):
 def real(array, what: str = "data"):
     """The array, unless its numbers are complex: a cast would drop half of them."""
     if getattr(getattr(array, "dtype", None), "kind", "") == "c":
-        raise TypeError(f"{what}: found complex numbers, expected real ones. Give their real and imaginary parts as two columns.")
+        raise TypeError(f"{what}: found complex numbers, expected real ones. Give their real and "
+                        "imaginary parts as two columns.")
     return array
 
 
@@ -46,7 +47,8 @@ def plain(names) -> str:
 
 
 def contiguous(array) -> np.ndarray:
-    """The array itself where it is C-contiguous float64, else a copy that is. What is masked becomes NaN."""
+    """The array itself where it is C-contiguous float64, else a copy that is. What is masked
+    becomes NaN."""
     real(array)
     if isinstance(array, np.ma.MaskedArray):
         array = array.astype(np.float64).filled(np.nan)
@@ -55,8 +57,9 @@ def contiguous(array) -> np.ndarray:
     except (TypeError, ValueError) as error:
         if "complex" in str(error):
             real(np.asarray(array))
-        raise ValueError(f"data: found {type(array).__name__} ({error}), expected numbers. "
-                         "Give arrays of one shape each, a list of arrays for several trajectories.") from None
+        raise ValueError(f"data: found {type(array).__name__} ({error}), expected numbers. Give "
+                         "arrays of one shape each, a list of arrays for several trajectories."
+                         ) from None
 
 
 def is_path(source) -> bool:
@@ -69,13 +72,15 @@ def is_frame(source) -> bool:
 
 def _array_list(arrays) -> list | None:
     """A list of trajectories, where that is what it is."""
-    if isinstance(arrays, (list, tuple)) and arrays and all(hasattr(a, "__array__") and np.ndim(a) > 0 for a in arrays):
+    if isinstance(arrays, (list, tuple)) and arrays and all(
+            hasattr(a, "__array__") and np.ndim(a) > 0 for a in arrays):
         return [contiguous(a) for a in arrays]
     return None
 
 
 class Data:
-    """Observations of a system: one or several trajectories. Made by :func:`read` and :func:`simulate`.
+    """Observations of a system: one or several trajectories. Made by :func:`read` and
+    :func:`simulate`.
 
     >>> import odecast, numpy as np
     >>> t = np.linspace(0, 6, 601)
@@ -89,38 +94,21 @@ class Data:
     def __init__(self, core):
         self._core = core
 
-    @property
-    def variables(self) -> list[str]:
-        """Names of the variables."""
-        return self._core.variables
-
-    @property
-    def inputs(self) -> list[str]:
-        """Names of what drives the system."""
-        return self._core.inputs
-
-    @property
-    def rows(self) -> int:
-        """Number of rows in all trajectories."""
-        return self._core.rows
-
-    @property
-    def ids(self) -> list[str]:
-        """Ids of the trajectories; empty text where there is only one."""
-        return self._core.ids
-
-    @property
-    def certified_until(self) -> float | None:
-        """Of simulated data: the time after which they are not the true solution any more."""
-        return self._core.certified_until
+    variables = Part("list[str]", "Names of the variables.")
+    inputs = Part("list[str]", "Names of what drives the system.")
+    rows = Part("int", "Number of rows in all trajectories.")
+    ids = Part("list[str]", "Ids of the trajectories; empty text where there is only one.")
+    certified_until = Part("float | None", "Of simulated data: the time after which they are not "
+                                           "the true solution any more.")
 
     def __len__(self) -> int:
-        return len(self._core.ids)
+        return len(self.ids)
 
     def __getitem__(self, which) -> Trajectory:
         """The trajectory with that number or id; its arrays are copies."""
         k = self._core.find(which) if isinstance(which, str) else range(len(self))[which]
-        return Trajectory(self._core.ids[k], self._core.times(k), self._core.states(k), self._core.input_values(k))
+        return Trajectory(self.ids[k], self._core.times(k), self._core.states(k),
+                          self._core.input_values(k))
 
     def split(self, **options) -> tuple[Data, Data]:
         """The early part of every trajectory and the late part, to fit and to test.
@@ -149,7 +137,8 @@ class Data:
         self._core.write(os.fspath(path))
 
     def to_dataframe(self):
-        """A pandas DataFrame: time, variables, inputs, and the trajectory's id where there are several.
+        """A pandas DataFrame: time, variables, inputs, and the trajectory's id where there are
+        several.
 
         >>> import odecast
         >>> odecast.simulate("SprottB", until=1, step=0.5).to_dataframe().columns.tolist()
@@ -169,7 +158,8 @@ class Data:
         return pandas.concat(frames, ignore_index=True)
 
     def inspect(self) -> dict:
-        """What one pass over the rows tells: sampling, gaps, range, mean, spread and noise of every variable.
+        """What one pass over the rows tells: sampling, gaps, range, mean, spread and noise of every
+        variable.
 
         >>> import odecast
         >>> facts = odecast.simulate("SprottB", until=10, step=0.01).inspect()
@@ -187,11 +177,13 @@ class Data:
         facts = self.inspect()
         lines = "".join(
             f"<tr><th>{html.escape(name)}</th>"
-            + "".join(f"<td>{facts[key][i]:.4g}</td>" for key in ("smallest", "mean", "largest", "sd", "noise")) + "</tr>"
+            + "".join(f"<td>{facts[key][i]:.4g}</td>"
+                      for key in ("smallest", "mean", "largest", "sd", "noise")) + "</tr>"
             for i, name in enumerate(self.variables))
-        return (f"<p>{html.escape(repr(self)[1:-1])}, t = {facts['first_time']:.6g} … {facts['last_time']:.6g}, "
-                f"step {facts['step']:.4g}{', ' + str(facts['gaps']) + ' gaps' if facts['gaps'] else ''}</p>"
-                "<table><tr><th></th><th>smallest</th><th>mean</th><th>largest</th><th>sd</th><th>noise</th></tr>"
+        gaps = f", {facts['gaps']} gaps" if facts["gaps"] else ""
+        return (f"<p>{html.escape(repr(self)[1:-1])}, t = {facts['first_time']:.6g} … "
+                f"{facts['last_time']:.6g}, step {facts['step']:.4g}{gaps}</p><table><tr><th></th>"
+                "<th>smallest</th><th>mean</th><th>largest</th><th>sd</th><th>noise</th></tr>"
                 f"{lines}</table>{self._core.svg()}")
 
 
@@ -204,14 +196,15 @@ def read(source, states=None, drive=None, **options) -> Data:
     source : path or list of paths
         CSV in any dialect, .npy or .npz, gzipped or not; several files are several trajectories.
     source : pandas.DataFrame
-        A column of times (``t`` or ``time``, or the index), one per variable, and perhaps ``trajectory``.
+        A column of times (``t`` or ``time``, or the index), one per variable, and perhaps
+        ``trajectory``.
     source, states : arrays
-        Times, and a row of variables for each. Lists of arrays are several trajectories; one array of times serves
-        all. A number instead of times is their spacing. C-contiguous float64 arrays are not copied: they must not
-        change while the data are in use.
+        Times, and a row of variables for each. Lists of arrays are several trajectories; one array
+        of times serves all. A number instead of times is their spacing. C-contiguous float64 arrays
+        are not copied: they must not change while the data are in use.
     source : array
-        Rows whose first column is the time, or without times where ``sample_step`` is given; trajectories × rows ×
-        columns for several trajectories.
+        Rows whose first column is the time, or without times where ``sample_step`` is given;
+        trajectories × rows × columns for several trajectories.
     drive : array, or a list of them
         Beside arrays of states: the inputs that drive the system, named by ``inputs``.
 
@@ -248,13 +241,13 @@ def read(source, states=None, drive=None, **options) -> Data:
         if len(times) == 1:
             times *= len(arrays)
         if len(times) != len(arrays):
-            raise ValueError(f"data: found {len(times)} arrays of times and {len(arrays)} of states, expected as many. "
-                             "Give each trajectory its times.")
+            raise ValueError(f"data: found {len(times)} arrays of times and {len(arrays)} of "
+                             "states, expected as many. Give each trajectory its times.")
     if drive is not None:
         drive = _array_list(drive) or [contiguous(drive)]
         if len(drive) != len(arrays):
-            raise ValueError(f"data: found {len(drive)} arrays of inputs and {len(arrays)} of states, expected as many. "
-                             "Give each trajectory its inputs.")
+            raise ValueError(f"data: found {len(drive)} arrays of inputs and {len(arrays)} of "
+                             "states, expected as many. Give each trajectory its inputs.")
     return Data(_core.from_arrays(times, arrays, drive, options, "data"))
 
 
@@ -283,7 +276,7 @@ def as_data(source, **options) -> Data:
     if isinstance(source, Data):
         given = [name for name, value in options.items() if value is not None]
         if given:
-            raise ValueError(f"option --{given[0].replace('_', '-')}: found it beside data that are read already, "
+            raise ValueError(f"{given[0]}=: found it beside data that are read already, "
                              "expected it where they are read. Give it to odecast.read.")
         return source
     if isinstance(source, tuple) and len(source) in (2, 3) and not all(is_path(s) for s in source):
@@ -294,13 +287,15 @@ def as_data(source, **options) -> Data:
 def whole(data: Data) -> Data:
     """The data, if nothing may be missing in them."""
     if data._core.keeps_missing:
-        raise ValueError("data: found missing values that were kept, expected whole rows. Read them with missing=\"drop\".")
+        raise ValueError("data: found missing values that were kept, expected whole rows. Read "
+                         "them with missing='drop'.")
     return data
 
 
 @document(_SIMULATE)
 def simulate(system: str, *, progress=None, **options) -> Data:
-    """Data from a known system, integrated at two tight tolerances; until when the two agree is certified.
+    """Data from a known system, integrated at two tight tolerances; until when the two agree is
+    certified.
 
     Parameters
     ----------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import html
 import io
-import json
 import os
 import warnings
 from functools import cached_property
@@ -15,13 +14,14 @@ import numpy as np
 from . import _core
 from ._data import Data, as_data, contiguous, plain, whole
 from ._model import _FORECAST, Model, NotTrusted, spelled_call
-from ._options import FILES, READING, check, document, table
+from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
 
-_SCORE = table("score", FILES | {o.replace("_", "-") for o in READING})
+_SCORE = table("score", FILES | set(READING))
 _DRAWS = {name: o for name, o in _FORECAST.items()
           if name not in ("init", "field", "mask_change", "masks", "raw", "threads", "trajectory")}
-_PAGE = {name: o for name, o in _FORECAST.items() if name in ("trajectory", "lyapunov", "system")}
+_PAGE = {name: o for name, o in table("forecast").items()
+         if name in ("trajectory", "lyapunov", "system")}
 
 
 def finish(core) -> Forecast:
@@ -34,10 +34,11 @@ def finish(core) -> Forecast:
 
 
 class Forecast:
-    """Mean and band of every variable at the output times, the start first. Made by :meth:`Model.forecast`.
+    """Mean and band of every variable at the output times, the start first. Made by
+    :meth:`Model.forecast`.
 
     >>> import odecast
-    >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
+    >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
     >>> fc = model.forecast(until=11, step=0.1, draws=50)
     >>> bool((fc.lower <= fc.mean).all() and (fc.mean <= fc.upper).all())
     True
@@ -46,39 +47,30 @@ class Forecast:
     def __init__(self, core):
         self._core = core
 
-    @property
-    def variables(self) -> list[str]:
-        """Names of the variables: the columns of all arrays."""
-        return self._core.variables
-
-    @property
-    def level(self) -> float:
-        """Confidence level of the bands."""
-        return self._core.level
-
-    @property
-    def summary(self) -> dict:
-        """What ``odecast forecast --json`` prints: draws asked, kept, discarded, and why. Empty for one from a file."""
-        return json.loads(self._core.summary or "{}")
-
-    @cached_property
-    def times(self) -> np.ndarray:
-        """Output times, the start first."""
-        return self._core.times
-
-    @cached_property
-    def mean(self) -> np.ndarray:
-        """Mean over the draws, times × variables."""
-        return self._core.mean
-
-    @cached_property
-    def sd(self) -> np.ndarray:
-        """Standard deviation over the draws."""
-        return self._core.sd
+    variables = Part("list[str]", "Names of the variables: the columns of all arrays.")
+    level = Part("float", "Confidence level of the bands.")
+    summary = Part("dict", "What ``odecast forecast --json`` prints: draws asked, kept, "
+                           "discarded, and why. Empty for one from a file.")
+    times = Part("np.ndarray", "Output times, the start first.")
+    mean = Part("np.ndarray", "Mean over the draws, times × variables.")
+    sd = Part("np.ndarray", "Standard deviation over the draws.")
+    q_lower = Part("np.ndarray | None", 'Lower quantile, with ``bands="both"`` or ``"quantiles"``.')
+    q_median = Part("np.ndarray | None", "Median.")
+    q_upper = Part("np.ndarray | None", "Upper quantile.")
+    observed_lower = Part("np.ndarray | None",
+                          "Lower edge of the band of an observation, where its noise is known.")
+    observed_upper = Part("np.ndarray | None", "Upper edge of it.")
+    observed_q_lower = Part("np.ndarray | None",
+                            "Lower quantile of an observation, with ``observations=True``.")
+    observed_q_upper = Part("np.ndarray | None", "Upper quantile of it.")
+    alive = Part("np.ndarray", "1 - P(blow-up by that time).")
+    samples = Part("list[np.ndarray]", "The first draws whole, times × variables each; one that "
+                                       "blows up and counts until then has fewer rows.")
 
     @cached_property
     def lower(self) -> np.ndarray:
-        """Lower edge of the band mean ± c sd, or of the quantiles where only those were asked for."""
+        """Lower edge of the band mean ± c sd, or of the quantiles where only those were asked
+        for."""
         lower = self._core.lower
         return self.q_lower if lower is None else lower
 
@@ -88,77 +80,34 @@ class Forecast:
         upper = self._core.upper
         return self.q_upper if upper is None else upper
 
-    @cached_property
-    def q_lower(self) -> np.ndarray | None:
-        """Lower quantile, with ``bands="both"`` or ``"quantiles"``."""
-        return self._core.q_lower
-
-    @cached_property
-    def q_median(self) -> np.ndarray | None:
-        """Median."""
-        return self._core.q_median
-
-    @cached_property
-    def q_upper(self) -> np.ndarray | None:
-        """Upper quantile."""
-        return self._core.q_upper
-
-    @cached_property
-    def observed_lower(self) -> np.ndarray | None:
-        """Lower edge of the band of an observation, with ``observations=True``."""
-        return self._core.observed_lower
-
-    @cached_property
-    def observed_upper(self) -> np.ndarray | None:
-        """Upper edge of it."""
-        return self._core.observed_upper
-
-    @cached_property
-    def observed_q_lower(self) -> np.ndarray | None:
-        """Lower quantile of an observation."""
-        return self._core.observed_q_lower
-
-    @cached_property
-    def observed_q_upper(self) -> np.ndarray | None:
-        """Upper quantile of it."""
-        return self._core.observed_q_upper
-
-    @cached_property
-    def alive(self) -> np.ndarray:
-        """1 - P(blow-up by that time)."""
-        return self._core.alive
-
-    @cached_property
-    def samples(self) -> list[np.ndarray]:
-        """The first draws whole, times × variables each; one that blows up and counts until then has fewer rows."""
-        return self._core.samples
-
     def to_dataframe(self):
         """A pandas DataFrame with the columns of the CSV that :meth:`save` writes.
 
         >>> import odecast
-        >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
-        >>> model.forecast(until=11, step=0.5, draws=50, bands="sd").to_dataframe().columns[:5].tolist()
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
+        >>> fc = model.forecast(until=11, step=0.5, draws=50, bands="sd")
+        >>> fc.to_dataframe().columns[:5].tolist()
         ['t', 'x_mean', 'x_sd', 'x_lower', 'x_upper']
         """
         import pandas
 
         head, rows = self._core.to_text().split("\n", 1)
-        return pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2), columns=next(csv.reader([head])))
+        return pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2),
+                                columns=next(csv.reader([head])))
 
     def to_xarray(self):
         """An xarray Dataset with the dimensions time, variable and, for the samples, draw.
 
         >>> import odecast
-        >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
         >>> dict(model.forecast(until=11, step=0.5, draws=50, samples=20).to_xarray().sizes)
         {'time': 3, 'variable': 3, 'draw': 20}
         """
         import xarray
 
         arrays = {}
-        for name in ("mean", "sd", "lower", "upper", "q_lower", "q_median", "q_upper", "observed_lower", "observed_upper",
-                     "observed_q_lower", "observed_q_upper"):
+        for name in ("mean", "sd", "lower", "upper", "q_lower", "q_median", "q_upper",
+                     "observed_lower", "observed_upper", "observed_q_lower", "observed_q_upper"):
             values = getattr(self, name)
             if values is not None:
                 arrays[name] = (("time", "variable"), values)
@@ -175,12 +124,13 @@ class Forecast:
             k: v for k, v in self.summary.items() if v is not None}})
 
     def plot(self, truth=None, variables=None, axes=None):
-        """Draws mean and band with Matplotlib, over the truth where given. Returns the axes, one per variable.
+        """Draws mean and band with Matplotlib, over the truth where given. Returns the axes, one
+        per variable.
 
         >>> import matplotlib
         >>> matplotlib.use("Agg")
         >>> import odecast
-        >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
         >>> len(model.forecast(until=11, step=0.1, draws=50).plot())
         3
         """
@@ -189,21 +139,24 @@ class Forecast:
         names = self.variables if variables is None else list(variables)
         unknown = [name for name in names if name not in self.variables]
         if unknown:
-            raise ValueError(f"variables: found {unknown[0]!r}, expected {', '.join(self.variables)}. Use these names.")
+            raise ValueError(f"variables: found {unknown[0]!r}, expected "
+                             f"{', '.join(self.variables)}. Use these names.")
         if axes is None:
-            _, axes = plt.subplots(len(names), 1, sharex=True, squeeze=False, figsize=(8, 2 * len(names)))
+            _, axes = plt.subplots(len(names), 1, sharex=True, squeeze=False,
+                                   figsize=(8, 2 * len(names)))
             axes = axes[:, 0]
         axes = np.atleast_1d(axes)
         run = None if truth is None else as_data(truth)[-1]
         columns = None if truth is None else as_data(truth).variables
         for axis, name in zip(axes, names):
             i = self.variables.index(name)
-            axis.fill_between(self.times, self.lower[:, i], self.upper[:, i], alpha=0.3, linewidth=0,
-                              label=f"{100 * self.level:g} % band")
+            axis.fill_between(self.times, self.lower[:, i], self.upper[:, i], alpha=0.3,
+                              linewidth=0, label=f"{100 * self.level:g} % band")
             axis.plot(self.times, self.mean[:, i], label="mean")
             if run is not None and name in columns:
                 inside = (run.times >= self.times[0]) & (run.times <= self.times[-1])
-                axis.plot(run.times[inside], run.states[inside, columns.index(name)], "k", linewidth=1, label="truth")
+                axis.plot(run.times[inside], run.states[inside, columns.index(name)], "k",
+                          linewidth=1, label="truth")
             axis.set_ylabel(name)
         axes[-1].set_xlabel("t")
         axes[0].legend(loc="upper left", ncols=3, frameon=False)
@@ -213,11 +166,12 @@ class Forecast:
         """Writes the CSV that ``odecast forecast`` writes, the same bytes.
 
         >>> import odecast, tempfile, os
-        >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
         >>> fc = model.forecast(until=11, step=0.1, draws=50)
         >>> with tempfile.TemporaryDirectory() as place:
         ...     fc.save(os.path.join(place, "forecast.csv"))
-        ...     bool((odecast.read_forecast(os.path.join(place, "forecast.csv")).mean == fc.mean).all())
+        ...     again = odecast.read_forecast(os.path.join(place, "forecast.csv"))
+        >>> bool((again.mean == fc.mean).all())
         True
         """
         self._core.write(os.fspath(path))
@@ -235,9 +189,10 @@ class Forecast:
         %OPTIONS%
 
         >>> import odecast, tempfile, os
-        >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
+        >>> fc = model.forecast(until=11, step=0.1, draws=50)
         >>> with tempfile.TemporaryDirectory() as place:
-        ...     model.forecast(until=11, step=0.1, draws=50).report(os.path.join(place, "page.html"))
+        ...     fc.report(os.path.join(place, "page.html"))
         """
         check("report", _PAGE, options)
         truth = None if truth is None else as_data(truth)
@@ -247,7 +202,7 @@ class Forecast:
         """Mean and band as an SVG figure, over the truth where given.
 
         >>> import odecast
-        >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
         >>> model.forecast(until=11, step=0.1, draws=50).svg()[:4]
         '<svg'
         """
@@ -273,7 +228,8 @@ def _from_state(*state) -> Forecast:
 
 
 def read_forecast(path) -> Forecast:
-    """A forecast from the file that :meth:`Forecast.save` or ``odecast forecast`` wrote. See there for an example.
+    """A forecast from the file that :meth:`Forecast.save` or ``odecast forecast`` wrote. See there
+    for an example.
 
     >>> import odecast
     >>> odecast.read_forecast("no such file")
@@ -284,14 +240,17 @@ def read_forecast(path) -> Forecast:
 
 
 @document(_DRAWS)
-def forecast(posterior, init=None, *, variables=None, at=None, samples: int = 5, progress=None, **options) -> Forecast:
-    """A forecast from any posterior: a :class:`Model`, or draws of right-hand sides of your own, for comparison.
+def forecast(posterior, init=None, *, variables=None, at=None, samples: int = 5, progress=None,
+             **options) -> Forecast:
+    """A forecast from any posterior: a :class:`Model`, or draws of right-hand sides of your own,
+    for comparison.
 
     Parameters
     ----------
     posterior : Model, or a callable
-        Called with a ``numpy.random.Generator``, keyed by seed and number of the draw, it returns one draw: a function
-        of t and u that gives du/dt. An object with such a method ``draw`` will do.
+        Called with a ``numpy.random.Generator``, keyed by seed and number of the draw, it returns
+        one draw: a function of t and u that gives du/dt. An object with such a method ``draw`` will
+        do.
     init : array
         The start.
     variables : list of str
@@ -314,9 +273,11 @@ def forecast(posterior, init=None, *, variables=None, at=None, samples: int = 5,
     check("forecast", _DRAWS, options)
     draw = getattr(posterior, "draw", posterior)
     if not callable(draw):
-        raise TypeError(f"forecast() needs a Model or a callable that returns draws, not {type(posterior).__name__}")
+        raise TypeError(f"forecast() needs a Model or a callable that returns draws, not "
+                        f"{type(posterior).__name__}")
     if init is None:
-        raise ValueError("option --init: found nothing, expected a start. Draws of your own have no last observation.")
+        raise ValueError(
+            "init=: found nothing, expected a start. Draws of your own have no last observation.")
     start = contiguous(init)
     names = [f"x{i + 1}" for i in range(start.size)] if variables is None else variables
     keywords = {**options, "init": start}
@@ -324,8 +285,9 @@ def forecast(posterior, init=None, *, variables=None, at=None, samples: int = 5,
         keywords["at"] = "times"
         at = contiguous(at)
     with watched(progress) as bar:
-        core = _core.forecast_draws(lambda seed, index: draw(np.random.default_rng((seed, index))), names, keywords, at,
-                                    samples, bar, spelled_call("odecast.forecast", [], options))
+        core = _core.forecast_draws(lambda seed, index: draw(np.random.default_rng((seed, index))),
+                                    names, keywords, at, samples, bar,
+                                    spelled_call("odecast.forecast", [], options))
     return finish(core)
 
 
@@ -342,14 +304,14 @@ def score(forecast, truth, **options) -> dict:
 
     >>> import odecast
     >>> train, test = odecast.simulate("SprottB", until=11, step=0.01).split(holdout=0.1)
-    >>> fc = odecast.fit(train, dropout=0.05).forecast(at=test, draws=50)
+    >>> fc = odecast.fit(train).forecast(at=test, draws=50)
     >>> sorted(odecast.score(fc, test))[:4]
     ['band', 'coverage', 'crps', 'from']
     """
     check("score", _SCORE, options)
     if not isinstance(forecast, Forecast):
         forecast = read_forecast(forecast)
-    return json.loads(forecast._core.score(whole(as_data(truth))._core, options))
+    return forecast._core.score(whole(as_data(truth))._core, options)
 
 
 Forecast.report = document(_PAGE)(Forecast.report)

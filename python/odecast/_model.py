@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 import warnings
+from typing import Literal
 
 import numpy as np
 
 from . import _core
 from ._data import Data, as_data, contiguous, is_frame, is_path, plain, read, whole
-from ._options import FILES, READING, check, document, table
+from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
 
 _FIT = table("fit", FILES)
-_FORECAST = table("forecast", FILES | {"field"} | {o.replace("_", "-") for o in READING})
-_FORECAST = {**_FORECAST, "field": table("forecast", set())["field"]}
+_FORECAST = table("forecast", FILES | {"lyapunov", "system", *READING})
 _EVALUATE = table("evaluate", FILES)
 
 
 class NotTrusted(UserWarning):
-    """A result that is there but not to be trusted: training that did not converge, too few trajectories.
+    """A result that is there but not to be trusted: training that did not converge, too few
+    trajectories.
 
     >>> import odecast
     >>> issubclass(odecast.NotTrusted, UserWarning)
@@ -31,11 +31,12 @@ class NotTrusted(UserWarning):
 
 def _warn_of(judged: dict) -> None:
     if judged["noisy_truth"]:
-        warnings.warn("the truth looks noisy, and bands of the state do not hold noise: give observations=True", NotTrusted,
-                      stacklevel=3)
+        warnings.warn("the truth looks noisy, and bands of the state do not hold noise: give "
+                      "observations=True", NotTrusted, stacklevel=3)
     if judged["blown_up"] > 0.05:
-        warnings.warn(f"{100 * judged['blown_up']:.0f} % of the trajectories blow up, and what is said is of the others: "
-                      "give a smaller horizon, or fit again", NotTrusted, stacklevel=3)
+        warnings.warn(f"{100 * judged['blown_up']:.0f} % of the trajectories blow up, and what is "
+                      "said is of the others: give a smaller horizon, or fit again", NotTrusted,
+                      stacklevel=3)
 
 
 def spelled_call(function: str, positional: list, options: dict) -> str:
@@ -45,8 +46,8 @@ def spelled_call(function: str, positional: list, options: dict) -> str:
         text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
         return text if len(text) < 80 else "…"
 
-    parts = [short(p) for p in positional] + [f"{k}={short(v)}" for k, v in options.items() if v is not None]
-    return f"{function}({', '.join(parts)})"
+    parts = [f"{k}={short(v)}" for k, v in options.items() if v is not None]
+    return f"{function}({', '.join([*map(short, positional), *parts])})"
 
 
 @document(_FIT)
@@ -62,8 +63,8 @@ def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
     title : str
         Of that page.
     progress : bool or callable
-        A bar (tqdm's, where installed) after a second; by default where somebody looks. A callable gets what is being
-        done and the fraction done; what it raises stops the fit.
+        A bar (tqdm's, where installed) after a second; by default where somebody looks. A callable
+        gets what is being done and the fraction done; what it raises stops the fit.
 
     %OPTIONS%
 
@@ -76,29 +77,20 @@ def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
     dz/dt = -1.0000 x y + 1.0000
     """
     check("fit", _FIT, options)
+    asked = dict(options)
     reading = {name: options.pop(name) for name in READING if name in options}
-    if options.get("posterior") == "trajectory" and not isinstance(data, Data):
+    plan = _core.plan_fit(options)
+    if plan.keeps_missing and not isinstance(data, Data):
         reading.setdefault("missing", "keep")
     data = as_data(data, **reading)
-    if data._core.keeps_missing:
-        options = {**options, "missing": "keep"}
-    if data.inputs:
-        options = {**options, "inputs": data.inputs}
-        # The time among the inputs is known by the name it was read with.
-        if data._core.time_input not in ("", "t", "time", "T", "Time"):
-            options["time"] = data._core.time_input
-    call = spelled_call("odecast.fit", [], {"data": data._core.name, **options})
-    keywords = dict(options)
-    if report is not None:
-        report = keywords["report"] = os.fspath(report)
-        keywords["title"] = title
+    call = spelled_call("odecast.fit", [], {"data": data._core.name, **asked})
     with watched(progress) as bar:
-        result = _core.fit(data._core, keywords, report, bar, call)
+        result = _core.fit(data._core, plan, None if report is None else os.fspath(report),
+                           title or "", bar, call)
     if result.complaint:
         if result.model is None:
             raise RuntimeError(result.complaint)
-        warnings.warn(result.complaint.replace("the model was written, but do not trust it", "do not trust the model"),
-                      NotTrusted, stacklevel=2)
+        warnings.warn(result.complaint, NotTrusted, stacklevel=2)
     return Model(result.model)
 
 
@@ -116,7 +108,8 @@ def load(path) -> Model:
 
 
 class Model:
-    """A fitted model of du/dt = f(u), or of the next state of a map. Made by :func:`fit` and :func:`load`.
+    """A fitted model of du/dt = f(u), or of the next state of a map. Made by :func:`fit` and
+    :func:`load`.
 
     >>> import odecast
     >>> odecast.fit(odecast.simulate("SprottB", until=2))
@@ -126,49 +119,20 @@ class Model:
     def __init__(self, core):
         self._core = core
 
-    @property
-    def variables(self) -> list[str]:
-        """Names of the variables."""
-        return self._core.variables
-
-    @property
-    def inputs(self) -> list[str]:
-        """Names of what drives the system."""
-        return self._core.inputs
-
-    @property
-    def kind(self) -> str:
-        """``"flow"`` for du/dt, ``"map"`` for the next state."""
-        return self._core.kind
-
-    @property
-    def last_time(self) -> float:
-        """Where the data end: forecasts without a start continue from here."""
-        return self._core.last_time
-
-    @property
-    def last_state(self) -> np.ndarray:
-        """The last observation."""
-        return self._core.last_state
-
-    @property
-    def step(self) -> float:
-        """Usual spacing of the data's rows."""
-        return self._core.step
-
-    @property
-    def summary(self) -> dict:
-        """What ``odecast fit --json`` prints; of a model from a file what that holds of it."""
-        return json.loads(self._core.summary) if self._core.summary else self._core.training
-
-    @property
-    def calibration(self) -> dict | None:
-        """Of a calibrated model what ``odecast calibrate --json`` prints, or what its file holds of it; else None."""
-        found = self._core.calibration
-        return None if found is None else json.loads(found)
+    variables = Part("list[str]", "Names of the variables.")
+    inputs = Part("list[str]", "Names of what drives the system.")
+    kind = Part("str", '``"flow"`` for du/dt, ``"map"`` for the next state.')
+    last_time = Part("float", "Where the data end: forecasts without a start continue from here.")
+    last_state = Part("np.ndarray", "The last observation.")
+    step = Part("float", "Usual spacing of the data's rows.")
+    summary = Part(
+        "dict", "What ``odecast fit --json`` prints; of a model from a file what that holds of it.")
+    calibration = Part("dict | None", "Of a calibrated model what ``odecast calibrate --json`` "
+                                      "prints, or what its file holds of it; else None.")
 
     def predict(self, u, return_sd: bool = False):
-        """The right-hand side f(u), in the units of the data: its mean over the draws, and its spread.
+        """The right-hand side f(u), in the units of the data: its mean over the draws, and its
+        spread.
 
         Parameters
         ----------
@@ -179,17 +143,20 @@ class Model:
 
         >>> import odecast
         >>> data = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002)
-        >>> model = odecast.fit(data, dropout=0, derivative="central4")
-        >>> model.predict([1.0, 2.0, 3.0]).round(6)
+        >>> odecast.fit(data).predict([1.0, 2.0, 3.0]).round(6)
         array([ 6., -1., -1.])
         """
         if type(u) is not np.ndarray or u.dtype != np.float64 or not u.flags.c_contiguous:
             u = contiguous(u)
         return self._core.predict(u, return_sd)
 
-    def equations(self, format: str = "text", all: bool = False, centre: str = "mean"):
-        """The learnt equations: text, ``"latex"`` or ``"c"`` as text, ``"json"`` as dictionary with exact mean, standard
-        deviation and probability of every coefficient. Small terms are left out of text and LaTeX unless ``all``.
+    def equations(self, format: Literal["text", "latex", "json", "c"] = "text", all: bool = False,
+                  centre: Literal["mean", "median"] | None = None,
+                  set: Literal["best", "average"] | None = None):
+        """The learnt equations: text, ``"latex"`` or ``"c"`` as text, ``"json"`` as dictionary with
+        exact mean, standard deviation and probability of every coefficient. Text shows the most
+        probable set of terms and the average that forecasts use, LaTeX the former, C the latter,
+        unless ``set`` says which. Small terms are left out of text and LaTeX unless ``all``.
         ``centre="median"`` is for a bootstrap.
 
         >>> import odecast
@@ -197,11 +164,12 @@ class Model:
         >>> model.equations("json")["variables"]
         ['x', 'y', 'z']
         """
-        text = self._core.equations(format, all, centre)
-        return json.loads(text) if format == "json" else text
+        given = {"format": format, "all": all, "centre": centre, "set": set}
+        return self._core.equations({k: v for k, v in given.items() if v not in (None, False)})
 
     def save(self, path) -> None:
-        """Writes the model as JSON, the same bytes as ``odecast fit`` does. See :func:`load` for an example.
+        """Writes the model as JSON, the same bytes as ``odecast fit`` does. See :func:`load` for an
+        example.
 
         >>> import odecast, tempfile, os
         >>> model = odecast.fit(odecast.simulate("SprottB", until=2))
@@ -210,7 +178,8 @@ class Model:
         """
         self._core.save(os.fspath(path))
 
-    def forecast(self, init=None, *, at=None, drive=None, samples: int = 5, progress=None, **options):
+    def forecast(self, init=None, *, at=None, drive=None, samples: int = 5, progress=None,
+                 **options):
         """Integrates many draws of the model forward: mean and band of every variable.
 
         Parameters
@@ -220,7 +189,8 @@ class Model:
         at : array of times, Data or path
             Output at these times instead of ``until`` and ``step``.
         drive : Data, pair (times, values), DataFrame or path
-            The future of the inputs of a driven system; by default that of ``at``, where it has them.
+            The future of the inputs of a driven system; by default that of ``at``, where it has
+            them.
         samples : int
             How many trajectories the result carries whole, at most 1000.
         progress : bool or callable
@@ -231,8 +201,8 @@ class Model:
         With ``field="mean"`` or ``"point"`` the result is one trajectory, a :class:`Data`.
 
         >>> import odecast
-        >>> model = odecast.fit(odecast.simulate("SprottB", until=10), dropout=0.05)
-        >>> fc = model.forecast([-1, -1, -1], until=1, step=0.1, draws=100, masks="sampled")
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
+        >>> fc = model.forecast([-1, -1, -1], until=1, step=0.1, draws=100)
         >>> fc
         <odecast.Forecast of x, y, z: t = 0 … 1, 100 of 100 draws kept>
         """
@@ -268,9 +238,9 @@ class Model:
             return finish(_core.forecast_model(self._core, keywords, at, drive, samples, bar, call))
 
     def evaluate(self, truth, *, progress=None, **options) -> dict:
-        """Forecasts from many rows of held-out data and scores them together: the dictionary that ``odecast evaluate
-        --json`` prints. Coverage and width of the band, proper scores, ranks, valid times, beside climatology and
-        persistence, with standard errors over starts.
+        """Forecasts from many rows of held-out data and scores them together: the dictionary that
+        ``odecast evaluate --json`` prints. Coverage and width of the band, proper scores, ranks,
+        valid times, beside climatology and persistence, with standard errors over starts.
 
         Parameters
         ----------
@@ -283,21 +253,19 @@ class Model:
 
         >>> import odecast
         >>> train, test = odecast.simulate("SprottB", until=40, step=0.02).split(holdout=0.5)
-        >>> model = odecast.fit(train, dropout=0.05, derivative="central4")
+        >>> model = odecast.fit(train)
         >>> judged = model.evaluate(test, starts=20, horizon=2, draws=50)
-        >>> judged["starts"], sorted(judged["model"])
-        (20, ['coverage', 'crps', 'energy', 'interval_score', 'spread_error', 'spread_error_standard_error', 'width'])
+        >>> judged["starts"], sorted(judged["model"])[:4]
+        (20, ['coverage', 'crps', 'energy', 'interval_score'])
         """
-        truth, keywords = self._truth("evaluate", truth, options)
-        with watched(progress) as bar:
-            judged = json.loads(_core.evaluate(self._core, truth, keywords, bar))
+        judged = self._judged("evaluate", truth, progress, options)
         _warn_of(judged)
         return judged
 
     def calibrate(self, truth, *, progress=None, **options) -> Model:
-        """A model whose bands hold their level on held-out data (conformal prediction, for each time after the start by
-        itself): what ``odecast calibrate`` writes. Its forecasts are calibrated unless ``raw=True``; its
-        :attr:`calibration` says what was found.
+        """A model whose bands hold their level on held-out data (conformal prediction, for each
+        time after the start by itself): what ``odecast calibrate`` writes. Its forecasts are
+        calibrated unless ``raw=True``; its :attr:`calibration` says what was found.
 
         Parameters
         ----------
@@ -310,20 +278,24 @@ class Model:
 
         >>> import odecast
         >>> train, late = odecast.simulate("SprottB", until=40, step=0.02).split(holdout=0.5)
-        >>> model = odecast.fit(train, dropout=0.05, derivative="central4")
+        >>> model = odecast.fit(train)
         >>> calibrated = model.calibrate(late, starts=40, horizon=2, draws=50)
         >>> calibrated.calibration["starts"], calibrated.calibration["level"]
         (40, 0.95)
         """
-        truth, keywords = self._truth("calibrate", truth, options)
-        with watched(progress) as bar:
-            model = Model(_core.calibrate(self._core, truth, keywords, bar))
+        model = Model(self._judged("calibrate", truth, progress, options))
         _warn_of(model.calibration)
         return model
 
-    def _truth(self, function: str, truth, options: dict):
-        """The data to judge by, with the model's variables, and the keywords that say how."""
+    def _judged(self, function: str, truth, progress, options: dict):
+        """What that function of C++ makes of the data, which have the model's variables."""
         check(function, _EVALUATE, options)
+        truth, keywords = self._truth(truth, options)
+        with watched(progress) as bar:
+            return getattr(_core, function)(self._core, truth, keywords, bar)
+
+    def _truth(self, truth, options: dict):
+        """The data to judge by, and the keywords that say how."""
         reading = {name: value for name, value in options.items() if name in READING}
         keywords = {name: value for name, value in options.items() if name not in READING}
         if not isinstance(truth, Data):
@@ -356,8 +328,8 @@ class Model:
         return _from_text, (self._core.to_text(),)
 
     def __repr__(self) -> str:
-        training = self._core.training
-        return f"<odecast.Model of {plain(self.variables)}: {training['rows']} rows, {training['status']}>"
+        rows, status = self.summary["rows"], self.summary["status"]
+        return f"<odecast.Model of {plain(self.variables)}: {rows} rows, {status}>"
 
     def _repr_html_(self) -> str:
         head = f"<p>{html.escape(repr(self)[1:-1])}</p>"

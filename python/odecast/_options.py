@@ -1,16 +1,32 @@
-"""Keywords, from the options that the command line declares."""
+"""Keywords, from the tables of the library and of the command line."""
 
 from __future__ import annotations
 
 import inspect
 import keyword
+import re
+from functools import cached_property
 
 from . import _core
 
 # Options that name files or say how to print: the functions take and return objects instead.
 FILES = {"output", "report", "title", "json", "quiet", "help", "at", "drive", "truth"}
-READING = ("time", "id", "variables", "inputs", "header", "separator", "decimal", "missing", "sort", "duplicates",
-           "sample_step")
+READING = ("time", "id", "variables", "inputs", "skip", "header", "separator", "decimal", "missing",
+           "sort", "duplicates", "sample_step")
+TYPES = {"flag": "bool", "whole": "int", "number": "float", "numbers": "Numbers", "text": "str",
+         "values": "dict[str, float] | str"}
+
+
+class Part(cached_property):
+    """An attribute that the compiled object has, of that type: read once."""
+
+    def __init__(self, kind: str, doc: str):
+        def read(owner):
+            return getattr(owner._core, self.attrname)
+
+        read.__annotations__["return"] = kind
+        super().__init__(read)
+        self.__doc__ = doc
 
 
 def spelled(option: str) -> str:
@@ -20,20 +36,35 @@ def spelled(option: str) -> str:
 
 
 def default(option: dict):
-    """The option's default as a Python value; None where the command line has none."""
-    text = option["initial"]
-    if not option["value"]:
+    """The option's default as a Python value; None where there is none, or the method decides."""
+    kind, text = option["type"], option["initial"]
+    if kind == "flag":
         return False
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text or None
+    try:
+        if kind == "numbers":
+            return [int(x) if x.isdigit() else float(x) for x in text.split(",")]
+        return {"whole": int, "number": float}[kind](text)
+    except (KeyError, ValueError):
+        return text or None
 
 
-def table(command: str, without: set[str]) -> dict[str, dict]:
-    return {spelled(o["name"]): o for o in _core.options_of(command) if o["name"] not in without}
+def type_of(option: dict) -> str:
+    """The type of its values, as stubs have it."""
+    kind, words = option["type"], option["choices"]
+    words = words or [w for w in ("auto", "all") if w == option["initial"]]
+    if kind == "text" and "…" in option["value"]:
+        text = "Words"
+    elif kind == "numbers" and words:
+        text = "Numbers | Words"
+    else:
+        parts = [] if kind == "choice" else [TYPES[kind]]
+        text = " | ".join(parts + ([f"Literal[{', '.join(map(repr, words))}]"] if words else []))
+    return text if default(option) is not None else text + " | None"
+
+
+def table(command: str, without=frozenset()) -> dict[str, dict]:
+    named = {spelled(o["name"]): o for o in _core.options_of(command)}
+    return {name: o for name, o in named.items() if name not in without}
 
 
 def check(function: str, known, given) -> None:
@@ -46,23 +77,25 @@ def check(function: str, known, given) -> None:
 
 
 def document(options: dict[str, dict]):
-    """Gives a function that takes ``**options`` their signature and the list of them in its docstring. The
-    parameters before them stay."""
+    """Gives a function that takes ``**options`` their signature and the list of them in its
+    docstring. The parameters before them stay."""
 
     def decorate(function):
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         taken = {p.name for p in own}
-        new = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default(o))
-               for name, o in options.items() if name not in taken]
-        function.__signature__ = signature.replace(parameters=own + new)
+        new = {name: o for name, o in options.items() if name not in taken}
+        function.__signature__ = signature.replace(parameters=own + [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default(o),
+                              annotation=type_of(o))
+            for name, o in new.items()])
         lines = []
-        for name, o in options.items():
-            if name in taken:
-                continue
-            what = " | ".join(o["choices"]) or o["value"] or "bool"
+        for name, o in new.items():
+            what = " | ".join(([] if o["type"] == "choice" else [o["value"] or "bool"])
+                              + o["choices"])
             lines.append(f"{name} : {what}, default {default(o)!r}")
-            lines.append("    " + " ".join(o["help"].split()))
+            lines.append("    " + re.sub(r"--([a-z-]+)", lambda m: spelled(m[1]),
+                                         " ".join(o["help"].split())))
         indent = "\n    "
         function.__doc__ = (function.__doc__ or "").replace("%OPTIONS%", indent.join(lines))
         return function

@@ -23,7 +23,8 @@ class Bar:
             except ImportError:
                 self._wanted = False
                 return
-            self._bar = tqdm(total=100, leave=False, bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
+            self._bar = tqdm(total=100, leave=False,
+                             bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}")
         self._bar.set_description_str(what, refresh=False)
         self._bar.n = round(100 * fraction, 1)
         self._bar.refresh()
@@ -40,7 +41,8 @@ def somebody_looks() -> bool:
 class watched:
     """``with watched(progress) as bar``: the callable to hand to C++, or None.
 
-    ``progress`` is True, False, a callable of what and fraction, or None: a bar where somebody looks.
+    ``progress`` is True, False, a callable of what and fraction, or None: a bar where somebody
+    looks.
     """
 
     def __init__(self, progress):

@@ -9,7 +9,8 @@ try:
     from sklearn.metrics import r2_score
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
-    raise ImportError("odecast.ODERegressor needs scikit-learn 1.6 or later: pip install scikit-learn") from error
+    raise ImportError(
+        "odecast.ODERegressor needs scikit-learn 1.6 or later: pip install scikit-learn") from error
 
 from ._data import Data, _array_list, read
 from ._model import _FIT, fit
@@ -21,26 +22,27 @@ _DEFAULTS = {name: default(o) for name, o in _FIT.items()}
 class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """The right-hand side of an ordinary differential equation as a scikit-learn regressor.
 
-    ``fit(X, t=times)`` learns du/dt = f(u) from a trajectory, rows of X being states, as :func:`odecast.fit` does;
-    ``fit(X, y)`` learns it from derivatives that are known: y holds those of the first columns of X, the other
-    columns drive the system. Parameters are the keywords of :func:`odecast.fit`; ``sample_step`` is the spacing of
-    the rows where no times are given.
+    ``fit(X, t=times)`` learns du/dt = f(u) from a trajectory, rows of X being states, as
+    :func:`odecast.fit` does; ``fit(X, y)`` learns it from derivatives that are known, by least
+    squares unless a ``posterior`` or ``dropout`` is given: y holds those of the first columns of X,
+    the other columns drive the system. Parameters are the keywords of :func:`odecast.fit`;
+    ``sample_step`` is the spacing of the rows where no times are given.
 
     Cross-validation of a trajectory must keep neighbours together: ``cv=TimeSeriesSplit()``.
 
     >>> import odecast
     >>> run = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.01)[0]
-    >>> model = odecast.ODERegressor(dropout=0, derivative="central4").fit(run.states, t=run.times)
+    >>> model = odecast.ODERegressor().fit(run.states, t=run.times)
     >>> model.predict([[1, 2, 3]]).round(4)
     array([[ 6., -1., -1.]])
     >>> round(model.score(run.states, t=run.times), 4)
     1.0
     """
 
-    def __init__(self, degree=2, hidden="auto", dropout=0.25, rescale=False, scale="standard", kind="flow",
-                 derivative=None, noise=None, gap=None, terms=None, layers=None, activation="tanh",
-                 trainer="auto", starts=8, max_iterations=10000, sample_step=None, seed=1, threads="all",
-                 posterior="dropout"):
+    def __init__(self, degree=2, hidden="auto", dropout=None, rescale=False, scale="standard",
+                 kind="flow", derivative=None, noise=None, gap=None, terms=None, layers=None,
+                 activation="tanh", trainer="auto", starts=8, max_iterations=10000,
+                 sample_step=None, seed=1, threads="all", posterior="auto"):
         self.degree = degree
         self.hidden = hidden
         self.dropout = dropout
@@ -62,20 +64,24 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.posterior = posterior
 
     def fit(self, X, y=None, t=None):
-        """Learns from a trajectory (t: times, or a list of them beside a list of arrays) or from derivatives (y).
+        """Learns from a trajectory (t: times, or a list of them beside a list of arrays) or from
+        derivatives (y).
 
         >>> import odecast, numpy as np
         >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> odecast.ODERegressor(dropout=0).fit(X, X @ [[0, -1], [1, 0]]).predict([[1, 0]]).round(6) + 0
+        >>> odecast.ODERegressor().fit(X, X @ [[0, -1], [1, 0]]).predict([[1, 0]]).round(6) + 0
         array([[ 0., -1.]])
         """
         options = {name: value for name, value in self.get_params().items()
                    if name != "sample_step" and not _same(value, _DEFAULTS[name])}
         if y is not None:
             if t is not None:
-                raise ValueError("fit: found y and t, expected one of them. Give times or derivatives.")
+                raise ValueError(
+                    "fit: found y and t, expected one of them. Give times or derivatives.")
             data = self._pairs(X, y)
             options.pop("derivative", None)
+            if self.posterior == "auto" and self.dropout is None:
+                options["dropout"] = 0
         else:
             data = self._trajectories(X, t, fitting=True)
             self._columns, self._flat = None, False
@@ -96,12 +102,14 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return result[:, 0] if self._flat else result
 
     def simulate(self, x0, t):
-        """The trajectory of the mean field from x0 at the times t, of which the first is that of x0.
+        """The trajectory of the mean field from x0 at the times t, of which the first is that of
+        x0.
 
         >>> import odecast, numpy as np
         >>> run = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.01)[0]
-        >>> model = odecast.ODERegressor(dropout=0, derivative="central4").fit(run.states, t=run.times)
-        >>> bool(abs(model.simulate(run.states[0], run.times[:100]) - run.states[:100]).max() < 1e-2)
+        >>> model = odecast.ODERegressor().fit(run.states, t=run.times)
+        >>> errors = model.simulate(run.states[0], run.times[:100]) - run.states[:100]
+        >>> bool(abs(errors).max() < 1e-2)
         True
         """
         check_is_fitted(self)
@@ -113,18 +121,20 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         >>> import odecast
         >>> run = odecast.simulate("SprottB", until=10)[0]
-        >>> odecast.ODERegressor(dropout=0.05).fit(run.states, t=run.times).forecast(until=11, step=0.5, draws=20).mean.shape
+        >>> model = odecast.ODERegressor().fit(run.states, t=run.times)
+        >>> model.forecast(until=11, step=0.5, draws=20).mean.shape
         (3, 3)
         """
         check_is_fitted(self)
         return self.model_.forecast(init, **options)
 
     def score(self, X, y=None, t=None, sample_weight=None):
-        """R² of :meth:`predict`: against y, or against derivatives taken from the trajectory (for a map: the next rows).
+        """R² of :meth:`predict`: against y, or against derivatives taken from the trajectory (for a
+        map: the next rows).
 
         >>> import odecast
         >>> run = odecast.simulate("SprottB", until=10, step=0.01)[0]
-        >>> model = odecast.ODERegressor(dropout=0, sample_step=0.01).fit(run.states)
+        >>> model = odecast.ODERegressor(sample_step=0.01).fit(run.states)
         >>> model.score(run.states) > 0.99
         True
         """
@@ -136,14 +146,15 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             runs = [run.states for run in data]
             before, after = np.vstack([u[:-1] for u in runs]), np.vstack([u[1:] for u in runs])
         else:
-            method = "central4" if self.derivative in ("weak", "auto") else self.derivative or "forward"
+            method = "central4" if self.derivative in (None, "weak", "auto") else self.derivative
             before, after = data._core.derivatives(method)
         return r2_score(after, self.model_.predict(before))
 
     def _trajectories(self, X, t, fitting=False) -> Data:
         if t is None and self.sample_step is None:
-            raise ValueError("fit: found neither y nor t, expected derivatives or times. Give t, or sample_step to the "
-                             "estimator. (requires y to be passed, but the target y is None)")
+            raise ValueError("fit: found neither y nor t, expected derivatives or times. Give t, "
+                             "or sample_step to the estimator. (requires y to be passed, but the "
+                             "target y is None)")
         arrays = _array_list(X) if isinstance(X, (list, tuple)) else None
         if arrays is None:
             X = validate_data(self, X, reset=fitting, dtype=np.float64, order="C")
@@ -155,20 +166,21 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _pairs(self, X, y) -> Data:
         """Derivatives at states as trajectories of two rows, u and u + y a time unit later."""
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", multi_output=True, y_numeric=True)
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", multi_output=True,
+                             y_numeric=True)
         y = y.astype(np.float64)
         self._flat = y.ndim == 1
         y = y.reshape(len(y), -1)
         self._columns = y.shape[1]
         if self._columns > X.shape[1]:
-            raise ValueError(f"fit: found {self._columns} derivatives of {X.shape[1]} columns, expected at most as many. "
-                             "The first columns of X are the state.")
+            raise ValueError(f"fit: found {self._columns} derivatives of {X.shape[1]} columns, "
+                             "expected at most as many. The first columns of X are the state.")
         later = X.copy()
         later[:, : self._columns] += y
         pairs = np.stack([X, later], axis=1)  # rows × 2 × columns
-        states = [np.ascontiguousarray(p) for p in pairs[:, :, : self._columns]]
-        drive = [np.ascontiguousarray(p) for p in pairs[:, :, self._columns :]] if self._columns < X.shape[1] else None
-        return read(1.0, states, drive)
+        states, drive = np.split(pairs, [self._columns], axis=2)
+        parts = [list(map(np.ascontiguousarray, p)) for p in (states, drive) if p.shape[2]]
+        return read(1.0, *parts)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -33,7 +33,8 @@ def test_the_array_lives_as_long_as_the_data(spiral):
 
 
 @pytest.mark.parametrize("change", [
-    np.asfortranarray, lambda u: u[::1, ::-1][:, ::-1], lambda u: u.astype(">f8"), lambda u: u.tolist(),
+    np.asfortranarray, lambda u: u[::1, ::-1][:, ::-1], lambda u: u.astype(">f8"),
+    lambda u: u.tolist(),
     lambda u: np.ma.masked_array(u), lambda u: np.repeat(u, 2, axis=0)[::2]])
 def test_other_layouts_are_the_same_data(spiral, change):
     t, u, _ = spiral
@@ -53,7 +54,8 @@ def test_several_trajectories(spiral):
     t, u, _ = spiral
     data = odecast.read([t[:300], t[300:]], [u[:300], u[300:]])
     assert data.ids == ["1", "2"] and data.rows == len(t) and len(data) == 2
-    same(odecast.read(t[:400], [u[:400], u[400:800]]), odecast.read([t[:400]] * 2, [u[:400], u[400:800]]))
+    same(odecast.read(t[:400], [u[:400], u[400:800]]),
+         odecast.read([t[:400]] * 2, [u[:400], u[400:800]]))
     same(odecast.read(np.stack([np.column_stack([t, u])] * 2)), odecast.read(t, [u, u]))
 
 
@@ -80,7 +82,8 @@ def test_missing_values(spiral):
     data = odecast.read(t, u, missing="drop")
     assert data.ids == ["1", "2"]
     same(data, odecast.read([t[:100], t[101:]], [u[:100], u[101:]]))
-    np.testing.assert_array_equal(odecast.read(0.1, u, missing="drop")[1].times, np.arange(101, len(u)) * 0.1)
+    np.testing.assert_array_equal(odecast.read(0.1, u, missing="drop")[1].times,
+                                  np.arange(101, len(u)) * 0.1)
     masked = np.ma.masked_invalid(u)
     same(odecast.read(t, masked, missing="drop"), data)
 
@@ -112,7 +115,8 @@ def test_names(spiral):
 
 
 def test_a_large_array_takes_no_memory():
-    """1e7 × 3 rows, 240 MB: the peak of the process grows by less than 100 MB, most of which is what any fit takes."""
+    """1e7 × 3 rows, 240 MB: the peak of the process grows by less than 100 MB, most of which is
+    what any fit takes."""
     code = """
 import resource, numpy as np, odecast
 n = 10_000_000

@@ -14,7 +14,8 @@ import pytest
 import odecast
 from conftest import ROOT
 
-MODULES = ["odecast", "odecast._data", "odecast._forecast", "odecast._model", "odecast._regressor"]
+MODULES = ["odecast", "odecast._data", "odecast._forecast", "odecast._model", "odecast._regressor",
+           "odecast._systems"]
 EXAMPLES = sorted((ROOT / "examples/python").glob("*.py"))
 
 
@@ -42,12 +43,17 @@ def test_every_public_thing_has_an_example():
     assert [name for name, thing in public() if ">>>" not in (thing.__doc__ or "")] == []
 
 
-def test_signatures_show_the_command_lines_defaults():
+def test_signatures_show_the_tables_types_and_defaults():
     parameters = inspect.signature(odecast.fit).parameters
-    assert parameters["degree"].default == 2 and parameters["derivative"].default is None
+    assert parameters["degree"].default == 2
+    assert parameters["derivative"].default is None  # the method's
+    for name, kind in {"degree": "int | Literal['auto']", "noise_factor": "float", "seed": "int",
+                       "robust": "bool", "noise": "Numbers | None",
+                       "scale": "Literal['standard', 'none']"}.items():
+        assert parameters[name].annotation == kind
     assert parameters["hidden"].default == "auto" and parameters["rescale"].default is False
     assert inspect.signature(odecast.Model.forecast).parameters["draws"].default == 1000
-    assert "replicates : N, default 100" in odecast.fit.__doc__
+    assert "dropout : R, default None" in odecast.fit.__doc__
 
 
 def test_stubs_are_those_of_the_functions():
@@ -62,12 +68,15 @@ def test_stubs_are_those_of_the_functions():
 def test_type_checkers_read_the_stubs(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "use.py").write_text(
-        "import odecast\nm = odecast.fit('a.csv', degree=2)\nx = m.forecast(until=3, draws=5)\nreveal_type(m.predict([1.0]))\n")
-    (tmp_path / "misuse.py").write_text("import odecast\nodecast.fit('a.csv', degre=2)\n")
+        "import odecast\nm = odecast.fit('a.csv', degree=2)\nx = m.forecast(until=3, draws=5)\n"
+        "reveal_type(m.predict([1.0]))\n")
+    (tmp_path / "misuse.py").write_text(
+        "import odecast\nodecast.fit('a.csv', degre=2)\nodecast.fit('a.csv', degree=2.5)\n"
+        "odecast.fit('a.csv', scale='nome')\n")
     check = [sys.executable, "-m", "mypy", "--no-incremental", "use.py", "misuse.py"]
     found = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
     errors = [line for line in found.splitlines() if "error:" in line]
-    assert len(errors) == 1 and errors[0].startswith("misuse.py:2:") and "degre" in errors[0], found
+    assert [e.split(" ")[0] for e in errors] == [f"misuse.py:{k}:" for k in (2, 3, 4)], found
 
 
 def blocks(path):
@@ -76,13 +85,19 @@ def blocks(path):
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
 def test_documents(page, tmp_path, monkeypatch, program):
-    """The Python blocks of a page, one after the other, beside the files that the README's commands make."""
+    """The Python blocks of a page, one after the other, beside the files that the README's commands
+    make."""
     pytest.importorskip("matplotlib").use("Agg")
     for needed in ("pandas", "xarray", "sklearn"):
         pytest.importorskip(needed)
     monkeypatch.chdir(tmp_path)
-    odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002).save("train.csv")
-    odecast.simulate("SprottB", init=[-1, -1, -1], until=10, step=0.02).save("test.csv")
+    if page == "README.md":
+        program("simulate", "SprottB", "--until", 12, "--step", 0.01, "--noise", 0.05, "-o",
+                "data.csv")
+        program("split", "data.csv")
+    else:
+        odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002).save("train.csv")
+        odecast.simulate("SprottB", init=[-1, -1, -1], until=10, step=0.02).save("test.csv")
     space = {}
     found = blocks(ROOT / page)
     assert found
@@ -96,6 +111,6 @@ def test_examples(example, tmp_path):
     needed = re.findall(r"^# needs: (\w+)", example.read_text(), re.M)
     for package in needed:
         pytest.importorskip(package)
-    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, check=False,
-                          env={**os.environ, "MPLBACKEND": "Agg"})
+    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True,
+                          check=False, env={**os.environ, "MPLBACKEND": "Agg"})
     assert done.returncode == 0, done.stderr

@@ -1,3 +1,4 @@
+import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,7 +14,7 @@ def test_the_equations_of_a_linear_system(spiral):
     assert np.allclose(model.predict(u), u @ A.T, atol=1e-9)
     assert model.predict(u[0]).shape == (2,)
     for wrong in ([1.0], [[1.0, 2.0, 3.0]], 1.0):
-        with pytest.raises(ValueError, match=r"option --at: found \d values, expected 2 \(x1, x2\)"):
+        with pytest.raises(ValueError, match=r"u: found \d values, expected 2 \(x1, x2\)"):
             model.predict(wrong)
 
 
@@ -34,15 +35,18 @@ def test_eight_threads_fit_as_one_does(train):
     seeds = range(8)
     serial = [odecast.fit(train, seed=s, dropout=0.1)._core.to_text() for s in seeds]
     with ThreadPoolExecutor(8) as pool:
-        parallel = list(pool.map(lambda s: odecast.fit(train, seed=s, dropout=0.1)._core.to_text(), seeds))
+        parallel = list(pool.map(lambda s: odecast.fit(train, seed=s, dropout=0.1)._core.to_text(),
+                                 seeds))
     assert parallel == serial
 
 
 def test_eight_threads_forecast_as_one_does(model):
-    serial = [model.forecast([-1, -1, -1], until=2, step=0.1, draws=100, seed=s).mean for s in range(8)]
+    serial = [model.forecast([-1, -1, -1], until=2, step=0.1, draws=100, seed=s).mean
+              for s in range(8)]
     with ThreadPoolExecutor(8) as pool:
         parallel = list(pool.map(
-            lambda s: model.forecast([-1, -1, -1], until=2, step=0.1, draws=100, seed=s).mean, range(8)))
+            lambda s: model.forecast([-1, -1, -1], until=2, step=0.1, draws=100, seed=s).mean,
+            range(8)))
     np.testing.assert_array_equal(parallel, serial)
 
 
@@ -59,7 +63,17 @@ def test_pages(train, test, model, tmp_path):
     fc = model.forecast([-1, -1, -1], until=10, step=0.02, draws=100)
     fc.report(tmp_path / "forecast.html", truth=test, system="SprottB", title="Held out")
     page = (tmp_path / "forecast.html").read_text()
-    assert "Held out" in page and "model.forecast([-1, -1, -1], until=10, step=0.02, draws=100)" in page
+    assert "Held out" in page
+    assert "model.forecast([-1, -1, -1], until=10, step=0.02, draws=100)" in page
     assert "Against the truth" in page
     with pytest.raises(OSError, match="nowhere"):
         fc.report(tmp_path / "nowhere" / "page.html")
+
+
+def test_results_are_plain_dicts(train, model):
+    fc = model.forecast([-1, -1, -1], until=1, step=0.1, draws=20)
+    for result in (model.summary, fc.summary, model.equations("json"), odecast.score(fc, train),
+                   model.evaluate(train, starts=5, horizon=1, draws=20), odecast.systems("Lorenz")):
+        assert type(result) is dict and json.loads(json.dumps(result)) == result
+    assert type(model.summary["rows"]) is int and type(fc.summary["level"]) is float
+    assert fc.summary is fc.summary  # made once

@@ -1,4 +1,5 @@
-"""Names that mean something to a file, a language or a terminal; values of a kind that cannot be meant."""
+"""Names that mean something to a file, a language or a terminal; values of a kind that cannot be
+meant."""
 
 import copy
 import json
@@ -9,8 +10,9 @@ import pytest
 
 import odecast
 
-NAMES = ["x, m", 'say "y"', "#z", "nan", "t", "time", "trajectory", "id", "x_mean", "x", "x_observed", "=1+1", "\x1b[31mred", "a\tb", "😀",
-         "\u202eb", "é", "a|b;c", "\\input{/etc/passwd}", "<b>&amp;"]
+NAMES = ["x, m", 'say "y"', "#z", "nan", "t", "time", "trajectory", "id", "x_mean", "x",
+         "x_observed", "=1+1", "\x1b[31mred", "a\tb", "😀", "\u202eb", "é", "a|b;c",
+         "\\input{/etc/passwd}", "<b>&amp;"]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,8 @@ def test_names_survive_models_and_forecasts(named, tmp_path):
     made.save(tmp_path / "forecast.csv")
     back = odecast.read_forecast(tmp_path / "forecast.csv")
     assert back.variables == NAMES
-    for part in ("mean", "sd", "lower", "upper", "q_lower", "q_upper", "observed_lower", "observed_q_upper"):
+    for part in ("mean", "sd", "lower", "upper", "q_lower", "q_upper", "observed_lower",
+                 "observed_q_upper"):
         np.testing.assert_array_equal(getattr(back, part), getattr(made, part))
     columns = made.to_dataframe().columns
     assert len(set(columns)) == len(columns)
@@ -54,7 +57,8 @@ def test_names_survive_models_and_forecasts(named, tmp_path):
 
 def test_nothing_shown_acts_on_a_terminal(named):
     made = named.forecast(until=3, step=0.5, draws=20)
-    for text in (repr(named), repr(made), named.equations(), named.equations("latex"), named.equations("c")):
+    for text in (repr(named), repr(made), named.equations(), named.equations("latex"),
+                 named.equations("c")):
         assert all(c.isprintable() or c == "\n" for c in text)
 
 
@@ -69,12 +73,15 @@ def test_names_of_draws_are_checked():
     def decay(rng):
         return lambda t, u: -u
 
-    for names, error in (([1], TypeError), (["a", "a"], ValueError), ([""], ValueError), (["a\nb"], ValueError)):
+    for names, error in (([1], TypeError), (["a", "a"], ValueError), ([""], ValueError),
+                         (["a\nb"], ValueError)):
         with pytest.raises(error, match="variables"):
-            odecast.forecast(decay, np.ones(len(names)), variables=names, until=1, step=0.5, draws=5)
+            odecast.forecast(decay, np.ones(len(names)), variables=names, until=1, step=0.5,
+                             draws=5)
 
 
-@pytest.mark.parametrize("names", [["", "y"], ["x", "x"], [" x", "y"], ["x\n", "y"], ["\ud800", "y"]])
+@pytest.mark.parametrize("names", [["", "y"], ["x", "x"], [" x", "y"], ["x\n", "y"],
+                                   ["\ud800", "y"]])
 def test_names_that_no_file_can_hold_are_refused(decays, names):
     t, u = decays
     with pytest.raises(ValueError):
@@ -84,11 +91,14 @@ def test_names_that_no_file_can_hold_are_refused(decays, names):
 def test_complex_numbers_are_refused(decays, named):
     pandas = pytest.importorskip("pandas")
     t, u = decays
-    for bad in (lambda: odecast.read(t, u + 0j), lambda: odecast.read(t + 0j, u), lambda: odecast.read(t, [u + 0j, u]),
-                lambda: odecast.read(t, u.tolist()[:-1] + [[1j] * u.shape[1]]), lambda: named.predict(u[0] + 0j),
+    for bad in (lambda: odecast.read(t, u + 0j), lambda: odecast.read(t + 0j, u),
+                lambda: odecast.read(t, [u + 0j, u]),
+                lambda: odecast.read(t, u.tolist()[:-1] + [[1j] * u.shape[1]]),
+                lambda: named.predict(u[0] + 0j),
                 lambda: named.forecast(u[0] + 0j, until=1, step=0.5),
                 lambda: odecast.read(pandas.DataFrame({"t": t, "x": u[:, 0] + 0j})),
-                lambda: odecast.forecast(lambda rng: lambda t, u: -u + 0j, [1.0], until=1, step=0.5, draws=5)):
+                lambda: odecast.forecast(lambda rng: lambda t, u: -u + 0j, [1.0], until=1, step=0.5,
+                                         draws=5)):
         with pytest.raises(TypeError, match="complex"):
             bad()
 
@@ -98,17 +108,20 @@ def test_a_right_hand_side_of_no_numbers_is_a_type_error():
         odecast.forecast(lambda rng: lambda t, u: ["a"], [1.0], until=1, step=0.5, draws=5)
 
 
-PARTS = ("times", "mean", "sd", "lower", "upper", "q_lower", "q_median", "q_upper", "observed_lower", "alive")
+PARTS = ("times", "mean", "sd", "lower", "upper", "q_lower", "q_median", "q_upper",
+         "observed_lower", "alive")
 
 
-@pytest.mark.parametrize("again", [lambda f: pickle.loads(pickle.dumps(f)), copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("again", [lambda f: pickle.loads(pickle.dumps(f)), copy.copy,
+                                   copy.deepcopy])
 def test_a_forecast_can_be_copied(model, test, tmp_path, again):
     whole = model.forecast([-1, -1, -1], at=test, draws=20, samples=3)
     whole.save(tmp_path / "forecast.csv")
     own = odecast.forecast(lambda rng: lambda t, u: -u, [1.0], until=1, step=0.5, draws=5)
     for made in (whole, own, odecast.read_forecast(tmp_path / "forecast.csv")):
         back = again(made)
-        assert back.variables == made.variables and back.summary == made.summary and back.level == made.level
+        assert (back.variables, back.summary, back.level) == (
+            made.variables, made.summary, made.level)
         for part in PARTS:
             np.testing.assert_array_equal(getattr(back, part), getattr(made, part))
         assert len(back.samples) == len(made.samples)
@@ -122,8 +135,9 @@ def test_a_forecast_can_be_copied(model, test, tmp_path, again):
 
 def test_a_damaged_copy_is_refused(model):
     state = list(model.forecast(until=11, step=0.5, draws=20)._core.state())
-    for place, value in ((0, ["x"]), (0, []), (3, np.zeros(1)), (4, np.zeros(1)), (1, []), (2, [np.zeros((1, 1))]), (10, "{}"),
-                         (11, ["--nonsense"]), (1, [np.zeros(3)] * 11), (6, ("a",) * 4)):
+    for place, value in ((0, ["x"]), (0, []), (3, np.zeros(1)), (4, np.zeros(1)), (1, []),
+                         (2, [np.zeros((1, 1))]), (10, "{}"), (11, ["--nonsense"]),
+                         (1, [np.zeros(3)] * 11), (6, ("a",) * 4)):
         damaged = [*state[:place], value, *state[place + 1:]]
         with pytest.raises((ValueError, TypeError)):
             odecast._core.forecast_from_state(tuple(damaged))

@@ -21,4 +21,5 @@ def test_the_package_has_its_notices_and_guards():
         assert len(shipped) == 1
         assert shipped[0].locate().read_bytes() == (root / name).read_bytes()
     if shutil.which("readelf"):
-        subprocess.run([root / "tests/layers/check_hardening", odecast._core.__file__, "so"], check=True)
+        subprocess.run([root / "tests/layers/check_hardening", odecast._core.__file__, "so"],
+                       check=True)

@@ -15,21 +15,22 @@ from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 
 def test_every_check_of_scikit_learn():
-    """All of them apply: y is then du/dt of the first columns. Without dropout, whose fit is a least-squares problem. Some
-    give 11 rows to 66 coefficients, which is said to be not to be trusted."""
+    """All of them apply: y is then du/dt of the first columns, a least-squares problem. Some give
+    11 rows to 66 coefficients, which is said to be not to be trusted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", odecast.NotTrusted)
-        results = check_estimator(odecast.ODERegressor(dropout=0), on_fail=None)
-    assert {r["check_name"]: repr(r["exception"]) for r in results if r["status"] in ("failed", "xfail")} == {}
+        results = check_estimator(odecast.ODERegressor(), on_fail=None)
+    assert {r["check_name"]: repr(r["exception"]) for r in results
+            if r["status"] in ("failed", "xfail")} == {}
     # Skipped by scikit-learn itself, for want of array-api-compat or SCIPY_ARRAY_API.
-    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {
+        "check_array_api_input"}
 
 
 def test_parameters_are_options_of_fit():
     known = odecast.fit.__signature__.parameters
     for name, value in odecast.ODERegressor().get_params().items():
-        # dropout: an ordinary regression
-        assert known[name].default == {"posterior": "auto", "dropout": None}.get(name, value)
+        assert known[name].default == value
 
 
 def test_a_trajectory_is_fitted_as_by_fit(train):
@@ -41,7 +42,10 @@ def test_a_trajectory_is_fitted_as_by_fit(train):
     again = pickle.loads(pickle.dumps(estimator))
     np.testing.assert_array_equal(again.predict(run.states), model.predict(run.states))
     assert clone(estimator).get_params() == estimator.get_params()
-    several = odecast.ODERegressor().fit([run.states[:2000], run.states[2000:]], t=[run.times[:2000], run.times[2000:]])
+    plain = odecast.ODERegressor().fit(run.states, t=run.times).model_
+    assert plain._core.to_text() == odecast.fit((run.times, run.states))._core.to_text()
+    several = odecast.ODERegressor().fit([run.states[:2000], run.states[2000:]],
+                                         t=[run.times[:2000], run.times[2000:]])
     assert several.model_.summary["trajectories"] == 2
 
 
@@ -64,7 +68,8 @@ def test_simulate(spiral):
 def test_maps(program):
     data = odecast.simulate("Henon", until=300)
     estimator = odecast.ODERegressor(kind="map", dropout=0, sample_step=1).fit(data[0].states)
-    np.testing.assert_allclose(estimator.predict(data[0].states[:-1]), data[0].states[1:], atol=1e-9)
+    np.testing.assert_allclose(estimator.predict(data[0].states[:-1]), data[0].states[1:],
+                               atol=1e-9)
     assert estimator.score(data[0].states) > 1 - 1e-9
 
 
@@ -75,5 +80,6 @@ def test_grid_search_finds_the_degree(train):
     assert search.best_params_["degree"] in (2, 3)
     scores = dict(zip((1, 2, 3), search.cv_results_["mean_test_score"]))
     assert scores[2] > 0.99 > scores[1]
-    pipeline = make_pipeline(StandardScaler(), odecast.ODERegressor(dropout=0)).fit(run.states, run.states)
+    pipeline = make_pipeline(StandardScaler(), odecast.ODERegressor(dropout=0)).fit(run.states,
+                                                                                    run.states)
     assert pipeline.predict(run.states[:5]).shape == (5, 3)

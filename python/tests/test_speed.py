@@ -18,15 +18,19 @@ def best(repeat, number, call):
     return min(times)
 
 
-def test_import_takes_less_than_a_fifth_of_a_second():
-    code = "import time; b = time.process_time(); import odecast; print(time.process_time() - b)"
-    seconds = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+def test_import_takes_less_than_a_tenth_of_a_second():
+    """Beside NumPy's own import, which takes as long again and is not ours."""
+    code = ("import time, numpy; b = time.process_time(); import odecast; "
+            "print(time.process_time() - b)")
+    seconds = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                       check=True).stdout)
                   for _ in range(5))
-    assert seconds < 0.2
+    assert seconds < 0.1
 
 
 def test_import_takes_only_numpy_along():
-    code = "import sys, odecast; print([m for m in ('pandas', 'sklearn', 'matplotlib', 'xarray', 'tqdm') if m in sys.modules])"
+    code = ("import sys, odecast; others = {'pandas', 'sklearn', 'matplotlib', 'xarray', 'tqdm'}; "
+            "print(sorted(others & set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test, {after, before} from 'node:test';
 import {chromium} from 'playwright-core';
-import {artefacts, file, names, odecast, readCsv} from './pages.mjs';
+import {artefacts, file, methods, names, odecast, readCsv} from './pages.mjs';
 
 let browser;
 before(async () => {
@@ -99,6 +99,73 @@ for (const name of names)
       });
     });
 
+// Nothing is wider than the window, no text of a figure or table is too small, no tick is said twice.
+const legible = async (page) => {
+  const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(wide <= window, `${wide} > ${window}`);
+  const small = await page.evaluate(() => [...document.querySelectorAll('main p, main td, main th, main dt, main dd, main button, main small')]
+    .filter((e) => e.offsetParent && e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 12)
+    .map((e) => e.textContent));
+  assert.deepEqual(small, []);
+};
+
+const figuresOf = {
+  trajectory: ['path-in-time', 'residuals-in-time', 'residual-memory'],
+  misfit: ['path-in-time', 'residuals-in-time', 'residual-memory'],
+  regression: ['evidence-by-degree', 'derivatives-in-time', 'data'],
+  bootstrap: ['coefficients', 'derivatives-in-time', 'data'],
+};
+for (const method of methods)
+  for (const [look, options] of [['light', {colorScheme: 'light'}], ['dark', {colorScheme: 'dark'}],
+                                 ['phone', {viewport: {width: 360, height: 740}, hasTouch: true, isMobile: true}]])
+    test(`${method} fit: its own figures, ${look}`, async (t) => {
+      await withPage(t, `${method}-fit`, {...options, whole: true}, async (page) => {
+        for (const figure of figuresOf[method]) {
+          const {drawn} = await pixels(page, `#${figure} .plot canvas`);
+          assert.ok(drawn > 200, `${figure}: ${drawn} pixels drawn`);
+        }
+        assert.equal(await page.locator('#derivatives').count(), method === 'trajectory' || method === 'misfit' ? 0 : 1);
+        assert.equal(await page.locator('.warning').count(), method === 'misfit' ? 1 : 0);
+        await legible(page);
+      });
+    });
+
+test('what is not to be trusted says so before all else', async (t) => {
+  for (const [name, what] of [['misfit-fit', 'model'], ['misfit', 'forecast']])
+    await withPage(t, name, {}, async (page) => {
+      const warning = page.locator('.warning');
+      assert.match(await warning.textContent(), new RegExp(`^Do not trust this ${what}.*do not explain`));
+      const [above, title] = [await warning.boundingBox(), await page.locator('h1').boundingBox()];
+      assert.ok(above.y + above.height <= title.y && above.y < 60, `${above.y} ${title.y}`);
+    });
+  await withPage(t, 'misfit-fit', {}, async (page) => {
+    assert.equal(await page.locator('#forcing tbody tr').count(), 2);
+  });
+});
+
+test('the path goes through the data, and the CSV has both', async (t) => {
+  await withPage(t, 'trajectory-fit', {}, async (page) => {
+    const data = readCsv(fs.readFileSync(file('noisy.csv'), 'utf8'));
+    const lines = (await download(page, 'path-in-time', 'CSV')).text.trim().split('\n').slice(1).map((l) => l.split(','));
+    const series = (name) => lines.filter((l) => l[0] === name).map((l) => Number(l[2]));
+    const observed = series('z observed'), path = series('z path of the learnt equations');
+    assert.deepEqual(observed, data.columns.z);
+    assert.equal(path.length, observed.length);
+    const off = Math.sqrt(path.reduce((sum, v, i) => sum + (v - observed[i]) ** 2, 0) / path.length);
+    const mean = observed.reduce((a, b) => a + b) / observed.length;
+    const sd = Math.sqrt(observed.reduce((sum, v) => sum + (v - mean) ** 2, 0) / observed.length);
+    assert.ok(Math.abs(off / sd - 0.02) < 0.002, `${off / sd}`);
+  });
+});
+
+test('ticks say where they stand', async (t) => {
+  await withPage(t, 'trajectory-fit', {}, async (page) => {
+    const labels = await page.evaluate(() => [odecast.tickLabels([-0.25, 0, 0.25, 0.5]), odecast.tickLabels([1, 2, 3]),
+                                              odecast.tickLabels([0, 2.5, 5]), odecast.tickLabels([0, 0.02, 0.04])]);
+    assert.deepEqual(labels, [['−0.25', '0.00', '0.25', '0.50'], ['1', '2', '3'], ['0.0', '2.5', '5.0'], ['0.00', '0.02', '0.04']]);
+  });
+});
+
 test('the study: nine figures, every claim with its verdict', async (t) => {
   const size = fs.statSync(file('study/report.html')).size;
   t.diagnostic(`${size} bytes`);
@@ -130,8 +197,8 @@ test('numbers of the CSV are those of the forecast, to the last bit', async (t) 
       assert.deepEqual(page_csv.columns.t, whole.columns.t);
       const variables = whole.names.filter((n) => n.endsWith('_mean')).map((n) => n.slice(0, -5));
       for (const v of variables)
-        for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± c sd) lower', 'lower'],
-                                      ['95 % band (mean ± c sd) upper', 'upper']])
+        for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± 1.96 sd) lower', 'lower'],
+                                      ['95 % band (mean ± 1.96 sd) upper', 'upper']])
           assert.deepEqual(page_csv.columns[`${v} ${column}`], whole.columns[`${v}_${part}`], `${name} ${v} ${part}`);
       if (name === 'three') {
         const truth = readCsv(fs.readFileSync(file('three.truth.csv'), 'utf8'));
@@ -152,7 +219,7 @@ test('a CSV of 100,000 times has every row, each value as near as the page says'
       assert.equal(saved.rows, 100_001);
       assert.deepEqual(saved.columns.t, whole.columns.t);
       for (const v of variables)
-        for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± c sd) upper', 'upper']]) {
+        for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± 1.96 sd) upper', 'upper']]) {
           const a = saved.columns[`${v} ${column}`], b = whole.columns[`${v}_${part}`];
           const off = a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0);
           assert.ok(off <= claimed, `${name} ${v} ${part}: off by ${off}, claimed ${claimed}`);

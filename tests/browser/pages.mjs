@@ -1,4 +1,5 @@
-// The pages under test: 1, 2, 3 and 8 variables, few and many times, a map, a driven system, the study.
+// The pages under test: 1, 2, 3 and 8 variables, few and many times, a map, a driven system, every method, a misfit, the
+// study.
 import {execFileSync} from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -72,6 +73,26 @@ make('map', 'map.in.csv', 'map.truth.csv', ['--kind', 'map', '--dropout', '0.01'
 simulated('driven.in.csv', 'ForcedDuffing', '--until', '50');
 make('driven', 'driven.in.csv', 'driven.in.csv', ['--variables', 'x,v', '--inputs', 'F', '--degree', '3', '--dropout', '0.01'],
      ['--until', '10', '--step', '0.05', '--observations', '--noise', '0.05']);
+
+// A fit by every method, and one whose equations do not explain the data: exit code 1, and a page that says so.
+export const methods = ['trajectory', 'regression', 'bootstrap', 'misfit'];
+odecast('simulate', 'Lorenz', '--until', '20', '--step', '0.02', '--noise', '0.02', '-o', 'noisy.csv');
+odecast('simulate', 'VanDerPol', '--until', '50', '--step', '0.05', '--noise', '0.02', '-o', 'bent.csv');
+const untrusted = (...words) => {
+  try {
+    odecast(...words);
+  } catch (error) {
+    if (error.status === 1) return;
+    throw error;
+  }
+  throw new Error(`exit code 0: ${words.join(' ')}`);
+};
+odecast('fit', 'noisy.csv', '-o', 'trajectory.json', '--report', 'trajectory-fit.html');
+odecast('fit', 'noisy.csv', '--posterior', 'regression', '--degree', 'auto', '-o', 'regression.json',
+        '--report', 'regression-fit.html');
+odecast('fit', 'noisy.csv', '--posterior', 'bootstrap', '-o', 'bootstrap.json', '--report', 'bootstrap-fit.html');
+untrusted('fit', 'bent.csv', '--degree', '1', '-o', 'misfit.json', '--report', 'misfit-fit.html');
+odecast('forecast', 'misfit.json', '--until', '55', '-o', 'misfit.csv', '--report', 'misfit.html');
 odecast('reproduce', '--adam-seeds', '2', '--batches', '2', '-o', 'study');
 
 export const names = pages;

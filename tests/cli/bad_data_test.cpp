@@ -92,7 +92,7 @@ TEST_F(BadInputTest, GoldenHeaderOrNone) {
       "  1. Name it: --time NAME.\n"
       "  2. Add the header line, e.g. t,x,y,z.\n"
       "  3. Say that there is none: --header no.");
-  golden(",t,x\n0,0,1\n1,1,2\n", {},
+  golden(",t,x\n7,0,1\n1,1,2\n", {},
          "bad.csv, line 1: found no name for column 1, expected a name for every column.\n"
          "  1 | ,t,x\n"
          "  1. Name the column in the first line, e.g. t,x,y,z.\n"

@@ -144,5 +144,34 @@ TEST_F(EndingsTest, AnOlderModelStaysWhereNoneWasLearnt) {
   EXPECT_EQ(read("model.json"), before);
 }
 
+TEST_F(EndingsTest, AHyphenIsAStandardStreamWhateverFilesThereAre) {
+  write("-", "hello\n");
+  const Result data = run({"simulate", "SprottB", "--until", "2", "--step", "0.01", "-o", "-"});
+  EXPECT_EQ(data.code, 0);
+  EXPECT_EQ(data.out.substr(0, 7), "t,x,y,z");
+  EXPECT_EQ(read("-"), "hello\n");
+  How how;
+  how.input = data.out;
+  const Result fitted = run({"fit", "-", "-o", "-"}, how);
+  EXPECT_EQ(fitted.code, 0) << fitted.err;
+  EXPECT_EQ(fitted.out.substr(0, 1), "{");
+  EXPECT_NE(fitted.err.find("dx/dt"), std::string::npos);  // what is said stands beside it
+  EXPECT_EQ(read("-"), "hello\n");
+  EXPECT_EQ(run({"fit", "-", "-o", "-", "--json"}, how).code, 2);
+  const Result cut = run({"split", "-", "--train", "-"}, how);
+  EXPECT_EQ(cut.code, 0) << cut.err;
+  EXPECT_EQ(cut.out.find("rows to"), std::string::npos);
+  EXPECT_NE(cut.err.find("rows to"), std::string::npos);
+}
+
+TEST_F(EndingsTest, AReaderThatHasSeenEnoughIsNoError) {
+  const std::string command = std::string(ODECAST_PROGRAM) +
+                              " simulate SprottB --until 60 --step 0.0005 2> " +
+                              path("err").string() + " | head -n 2 > " + path("out").string();
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(read("err"), "");
+  EXPECT_EQ(split(read("out"), '\n').size(), 3u);
+}
+
 }  // namespace
 }  // namespace odecast::cli_test

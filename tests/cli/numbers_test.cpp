@@ -70,7 +70,7 @@ TEST_F(NumbersTest, NoiseThatOverflowsIsRefused) {
 
 TEST_F(NumbersTest, SquaresThatOverflowAreNamed) {
   write("large.csv", "t,x,y\n0,1e200,1\n1,-1e200,2\n2,1e200,3\n3,2e200,4\n");
-  refused({"inspect", "large.csv"}, kBadData, {"large.csv", "x whose squares overflow"});
+  refused({"inspect", "large.csv"}, kBadData, {"large.csv, column x", "whose squares overflow"});
   refused({"inspect", "large.csv", "--json"}, kBadData, {"large.csv"});
   write("forecast.csv",
         "t,x_mean,x_sd,x_lower,x_upper\n0,1,1,0,2\n1,1,1,0,2\n2,1,1,0,2\n3,1,1,0,2\n");

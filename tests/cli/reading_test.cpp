@@ -157,7 +157,8 @@ TEST_F(ReadingTest, InspectSaysWhatWasUnderstood) {
   EXPECT_EQ(j["rows"], 51);
   EXPECT_EQ(j["sampling"]["even"], true);
   EXPECT_EQ(j["columns"][0]["name"], "x");
-  EXPECT_LT(j["columns"][0]["noise"].get<double>(), 1e-8);
+  // 51 clean rows: what the smoother makes of them is below 1e-4 of the sd (theory.md §7).
+  EXPECT_LT(j["columns"][0]["noise"].get<double>(), 1e-4 * j["columns"][0]["sd"].get<double>());
   run_well({"simulate", "SprottB", "--until", "10", "--step", "0.01", "--noise", "0.1", "-o",
             "noisy.csv"});
   const Json noisy = Json::parse(run_well({"inspect", "noisy.csv", "--json"}).out);

@@ -122,7 +122,9 @@ TEST_F(StudyCommandTest, FitCalibratesOnTheRowsItHoldsOut) {
   EXPECT_TRUE(contains(with({"--observations", "--truth", "truth.csv"}),
                        "Bands for observations are calibrated"));
   EXPECT_TRUE(contains(read("page.html"), "Coverage before and after calibration"));
-  EXPECT_TRUE(contains(with({}), "(--observations)"));
+  EXPECT_TRUE(contains(with({}), "Bands for observations are calibrated"));
+  EXPECT_TRUE(contains(with({"--noise", "0"}), "(--observations)"));
+  EXPECT_TRUE(contains(with({"--level", "0.9"}), "bands of 95 %"));
   EXPECT_FALSE(contains(with({"--observations", "--raw"}), "calibrated"));
   EXPECT_FALSE(contains(read("page.html"), "Coverage before and after calibration"));
   const Json after =

@@ -27,6 +27,24 @@ BandedCholesky banded(const Eigen::MatrixXd& A) {
   return b;
 }
 
+TEST(BandedTest, TheFactorWithoutRootsAgreesWithDenseAlgebra) {
+  const Eigen::MatrixXd A = dense(), inverse = A.inverse();
+  std::vector<BandedLdl<2>::Column> columns(9, BandedLdl<2>::Column{});
+  for (int i = 0; i < 9; ++i)
+    for (int k = 0; k <= 2 && i + k < 9; ++k)
+      columns[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)] = A(i + k, i);
+  const BandedLdl<2> factor(columns);
+  Vector x = Vector::Random(9), y = x;
+  factor.solve(x.data());
+  EXPECT_LT((A * x - y).norm(), 1e-13);
+  double expected = 0;
+  for (int i = 0; i < 9; ++i) expected += (1 + i) * inverse(i, i);
+  EXPECT_NEAR(
+      factor.inverse_diagonal_sum([](std::size_t i) { return 1.0 + static_cast<double>(i); }),
+      expected, 1e-13 * expected);
+  EXPECT_NEAR(factor.last_variance(), inverse(8, 8), 1e-14);
+}
+
 TEST(BandedTest, AgreesWithDenseAlgebra) {
   const Eigen::MatrixXd A = dense();
   BandedCholesky b = banded(A);

@@ -81,7 +81,7 @@ TEST(StencilTest, NoiseIsEstimatedBesideASignal) {
 TEST(StencilTest, FirstRowsStopWhereAsked) {
   Dataset d = series(evenly(10, 1), [](double t) { return t; });
   d.trajectories.push_back(d.trajectories[0]);
-  const Dataset part = first_rows(source_of(d), 13);
+  const Dataset part = dataset_of(source_of(d), 13);
   ASSERT_EQ(part.trajectories.size(), 2u);
   EXPECT_EQ(part.trajectories[0].rows(), 10);
   EXPECT_EQ(part.trajectories[1].rows(), 3);

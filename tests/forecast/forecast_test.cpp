@@ -630,5 +630,44 @@ TEST(ForecastTest, ASingleTrajectoryThatOverflowsIsAnError) {
   EXPECT_THROW(single_trajectory(model, SingleField::mean, o), Error);
 }
 
+TEST(ForecastTest, BandsOfObservationsWhereTheModelKnowsItsNoise) {
+  Model model = forced_model(-1, 0.01, 0.1);
+  ForecastOptions o;
+  o.times = {2.5, 3};
+  o.draws = 50;
+  EXPECT_EQ(forecast(model, o).observed_lower.size(), 0);
+  model.noise = Vector::Constant(1, 0.3);
+  const Forecast f = forecast(model, o);
+  const double c = normal_quantile(0.975);
+  for (int t = 0; t < 3; ++t)
+    EXPECT_NEAR(f.observed_upper(t, 0) - f.mean(t, 0), c * std::hypot(f.sd(t, 0), 0.3), 1e-12);
+  // Their quantiles cost more and are for those who ask.
+  EXPECT_EQ(f.observed_q_lower.size(), 0);
+  o.noise = model.noise;
+  EXPECT_GT(forecast(model, o).observed_q_lower.size(), 0);
+  o.noise = Vector::Zero(1);
+  EXPECT_EQ(forecast(model, o).observed_lower.size(), 0);
+  // Round-off is not noise.
+  o.noise.reset();
+  model.noise = Vector::Constant(1, 1e-13);
+  EXPECT_EQ(forecast(model, o).observed_lower.size(), 0);
+}
+
+TEST(ForecastTest, EquationsThatMostlyBlowUpAreNotToBeTrusted) {
+  // u' = θ u² from 1: a pole at t = 1/θ where θ > 0, which half of the draws have before t = 10.
+  Model model = make_model(decaying_model(1, 0).network());
+  model.law = PolynomialPart{2, {{{{0, 2}}, Vector::Zero(1), Matrix::Constant(1, 1, 1)}}};
+  model.last_state = Vector::Ones(1);
+  ForecastOptions o;
+  o.times = {12};
+  o.draws = 100;
+  const Forecast f = forecast(model, o);
+  EXPECT_GT(f.discard_probability, kMostBlowUps);
+  EXPECT_EQ(f.status, ForecastStatus::unstable);
+  EXPECT_NE(f.reason.find("blew up"), std::string::npos);
+  // The paper's masks do so often, and are discarded as the paper says.
+  EXPECT_EQ(forecast(exploding_model(0.5), o).status, ForecastStatus::complete);
+}
+
 }  // namespace
 }  // namespace odecast

@@ -203,7 +203,7 @@ void use(const Model& model) {
   if (model.inputs.size() > 0 || model.dimension() > 4) return;
   answer([&] {
     const double unit = model.kind == ModelKind::map ? 1 : model.step / model.scaling.time;
-    const LyapunovOptions o{.until = 40 * unit,
+    const LyapunovOptions o{.until = 8 * unit,
                             .transient = unit,
                             .interval = unit,
                             .rtol = 1e-4,

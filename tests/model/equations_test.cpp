@@ -78,5 +78,45 @@ TEST(EquationsTest, CoefficientsThatOverflowAreAnError) {
   EXPECT_EQ(readable_equations(model, 0)[0].left_out, 0u);
 }
 
+/// dx/dt = a x with probability 0.7, a x + b x² otherwise.
+Model two_sets() {
+  Model m = make_model(decaying_model(1, 0).network());
+  const Matrix one = Matrix::Constant(1, 1, 0.01), two = 0.04 * Matrix::Identity(2, 2);
+  Vector both(2);
+  both << -2, 0.5;
+  m.law = PolynomialPart{
+      2,
+      {{.support = {{0, 1}}, .theta = Vector::Constant(1, -1), .covariance = one, .weight = 0.7},
+       {.support = {{0, 1}, {0, 2}}, .theta = both, .covariance = two, .weight = 0.3}}};
+  return m;
+}
+
+TEST(EquationsTest, TheMostProbableSetComesFirst) {
+  const Model m = two_sets();
+  EXPECT_DOUBLE_EQ(*best_set_probability(m), 0.7);
+  const auto best = readable_equations(m, 0, Centre::best), all = readable_equations(m, 0);
+  ASSERT_EQ(best[0].terms.size(), 1u);
+  EXPECT_DOUBLE_EQ(best[0].terms[0].mean, -1);
+  EXPECT_DOUBLE_EQ(best[0].terms[0].sd, 0.1);
+  ASSERT_EQ(all[0].terms.size(), 2u);
+  EXPECT_DOUBLE_EQ(all[0].terms[0].mean, 0.7 * -1 + 0.3 * -2);
+  const std::string text = describe_equations(m);
+  EXPECT_LT(text.find("probability 0.7"), text.find("dx/dt = -1.00(±0.10) x\n")) << text;
+  EXPECT_NE(text.find("dx/dt: x^2 0.30"), text.npos) << text;
+  EXPECT_NE(text.find("average over 2 sets"), text.npos) << text;
+  EXPECT_NE(format_equations(m, EquationFormat::c, 0, Centre::best).find("most probable"),
+            std::string::npos);
+  // Sets that lack a term of the best are told apart, too.
+  Model less = m;
+  std::swap(less.polynomial()->sets[0].weight, less.polynomial()->sets[1].weight);
+  EXPECT_NE(describe_equations(less).find("average over 2 sets"), std::string::npos);
+  // Where one set has it all there is one equation.
+  Model sure = m;
+  sure.polynomial()->sets.resize(1);
+  sure.polynomial()->sets[0].weight = 1;
+  EXPECT_EQ(describe_equations(sure).find("average"), std::string::npos);
+  EXPECT_FALSE(best_set_probability(decaying_model(1, 0.1)));
+}
+
 }  // namespace
 }  // namespace odecast

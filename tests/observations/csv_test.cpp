@@ -68,8 +68,9 @@ TEST(CsvTest, ErrorsSayWhereWhatAndWhatToDo) {
             "  3 | 1,abc\n"
             "  Correct the value or remove the line.");
   // Words from the first row on may be names of trajectories.
-  EXPECT_NE(message("t,run,x\n0,a,1\n1,a,2\n").find(": id with its name"), std::string::npos);
-  EXPECT_EQ(message("t,run,x\n0,1,1\n1,a,2\n").find(": id with its name"), std::string::npos);
+  EXPECT_NE(message("t,run,x\n0,a,1\n0,b,2\n").find("If the column run tells trajectories apart"),
+            std::string::npos);
+  EXPECT_EQ(message("t,run,x\n0,1,1\n1,a,2\n").find("trajectories apart"), std::string::npos);
   EXPECT_EQ(
       message("t,x\n0,1\n0,2\n"),
       "file.csv, line 3, column t: found time 0 after 0 in line 2, expected times that increase "

@@ -1,6 +1,7 @@
 // One table in many spellings, after the pollutions of the Pollock benchmark: each gives the same
 // numbers bit for bit or an error that names the line and the column, never other numbers.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <clocale>
@@ -181,7 +182,6 @@ std::vector<Variation> variations() {
   broken("name too many", [](Cells& c) { c[0].push_back("z"); });
   broken("names twice", [](Cells& c) { c[0][2] = "x"; });
   broken("second header", [](Cells& c) { c.insert(c.begin() + 3, c[0]); });
-  broken("title above", same, [](auto& l) { l.insert(l.begin(), "Measurements of May"); });
   broken("foot note", same, [](auto& l) { l.push_back("Source: laboratory"); });
   return all;
 }
@@ -278,6 +278,105 @@ TEST(DialectTest, PiecesOfAnySizeReadAlike) {
     text.insert(text.find('x') + 1, "x");
   }
   std::filesystem::remove(path);
+}
+
+/// What is read of a table as people have them, and what is said of it.
+struct Understood {
+  Dataset data;
+  std::string notes;
+};
+
+Understood understood(const std::string& text, const ReadOptions& options = {}) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("odecast-" + std::to_string(::getpid()) + "-table.csv");
+  write_file(path, text);
+  TableInfo table;
+  Understood u{read_observations({path}, options, &table), ""};
+  for (const auto& note : table.notes) u.notes += note + "\n";
+  std::filesystem::remove(path);
+  return u;
+}
+
+TEST(TablesTest, AnIndexAndAnEmptyColumnAreLeftOut) {
+  const auto index = understood(",time,lynx\n0,1,5\n1,2,6\n2,3,8\n");
+  EXPECT_EQ(index.data.variables, std::vector<std::string>{"lynx"});
+  EXPECT_EQ(index.data.trajectories[0].times, (std::vector<double>{1, 2, 3}));
+  EXPECT_NE(index.notes.find("counts the rows"), std::string::npos) << index.notes;
+  const auto empty = understood("t,x,\n0,1,\n1,2,\n2,4,\n");
+  EXPECT_EQ(empty.data.variables, std::vector<std::string>{"x"});
+  // A column without a name that is neither is not guessed at.
+  EXPECT_THROW(understood(",time,lynx\n0.5,1,5\n7,2,6\n2,3,8\n"), Error);
+  EXPECT_THROW(understood("t,x,\n0,1,\n1,2,3\n"), Error);
+}
+
+TEST(TablesTest, TheColumnWhoseNameSpeaksOfTimeIsTheTime) {
+  for (const std::string name : {"year", "Year", "Day", "Time (s)", "date", "Zeit", "t [s]"}) {
+    const auto u = understood(name + ",x\n1900,1\n1901,2\n1903,4\n");
+    EXPECT_EQ(u.data.trajectories[0].times, (std::vector<double>{1900, 1901, 1903})) << name;
+    EXPECT_NE(u.notes.find("The time is the column '" + name + "'"), std::string::npos) << u.notes;
+    EXPECT_EQ(time_column(u.data), name);
+  }
+  for (const char* text :
+       {"year,day,x\n1,1,1\n2,2,2\n", "T_in,x\n1,1\n2,2\n", "yearly,x\n1,1\n2,2\n"})
+    EXPECT_THROW(understood(text), Error) << text;
+  ReadOptions both;
+  both.variables = {"day", "x"};
+  const auto read = understood("year,day,x\n1,5,1\n2,6,2\n", both);
+  EXPECT_EQ(time_column(read.data), "t");  // so that what is written can be read
+  // A column called t goes before.
+  EXPECT_EQ(understood("year,t\n1,5\n2,6\n").data.variables, std::vector<std::string>{"year"});
+}
+
+TEST(TablesTest, OfSeveralFilesAllIsSaidOnce) {
+  std::vector<std::filesystem::path> paths;
+  for (const std::string name : {"a", "b", "c"}) {
+    paths.push_back(std::filesystem::temp_directory_path() /
+                    ("odecast-" + std::to_string(::getpid()) + name + ".csv"));
+    write_file(paths.back(),
+               name == "b" ? "year,note,x\n1,one,1\n2,two,2\n" : "year,x\n1,1\n2,2\n3,5\n");
+  }
+  TableInfo table;
+  read_observations(paths, {}, &table);
+  EXPECT_EQ(table.notes.size(), 2u);  // the time, and the column of text of one
+  for (const auto& path : paths) std::filesystem::remove(path);
+}
+
+TEST(TablesTest, PreamblesAndUnitsAreFoundAndSaid) {
+  const std::string rows = "0,1,2\n1,2,4\n2,3,9\n3,3,7\n";
+  const auto logger = understood("Logger 7\nSerial: 1234\n\nt,x,y\ns,K,bar\n" + rows);
+  EXPECT_EQ(logger.data.variables, (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(logger.data.rows(), 4);
+  EXPECT_NE(logger.notes.find("begins in line 4"), std::string::npos) << logger.notes;
+  EXPECT_NE(logger.notes.find("Line 5 has units"), std::string::npos) << logger.notes;
+  ReadOptions skip;
+  skip.skip = 2;
+  EXPECT_EQ(understood("a,b,c\n1,2,3\nt,x,y\n" + rows, skip).data.rows(), 4);
+  skip.skip = 100;
+  EXPECT_THROW(understood("t,x,y\n" + rows, skip), Error);
+  // A header that is too short is no preamble.
+  EXPECT_THROW(understood("t,x\n" + rows), Error);
+}
+
+TEST(TablesTest, ColumnsOfTextAreLeftOutAndNumbersThatAreNoneAreNot) {
+  const auto u = understood("t,station,x\n0,north,1\n1,north,2\n2,south,3\n");
+  EXPECT_EQ(u.data.variables, std::vector<std::string>{"x"});
+  EXPECT_NE(u.notes.find("Left out, being text: column station"), std::string::npos) << u.notes;
+  for (const char* cell : {"12 kg", "$1.5",
+                           "\xe2\x88\x92"
+                           "1.5",
+                           "-"})
+    EXPECT_THROW(understood(std::string("t,mass,x\n0,") + cell + ",1\n1,2,2\n"), Error) << cell;
+  for (const char* cell : {"12 kg", "$1.5",
+                           "\xe2\x88\x92"
+                           "1.5"})
+    EXPECT_THROW(understood(std::string("t,mass,x\n0,") + cell + ",1\n1," + cell + ",2\n"), Error)
+        << cell;
+  try {
+    understood("t,station,x\n0,north,1\n1,north,2\n0,south,3\n");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("station"), std::string::npos) << e.what();
+  }
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 #include <cmath>
 
 #include "odecast/core/random.hpp"
+#include "odecast/observations/formats.hpp"
+#include "odecast/observations/scaling.hpp"
+#include "odecast/observations/smoother.hpp"
 
 namespace odecast {
 namespace {
@@ -36,13 +39,11 @@ TEST(InspectionTest, NoiseIsFoundWhateverTheSampling) {
       add_noise(d, Eigen::Vector2d(noise, 100 * noise), 7);
       const Inspection i = inspect(source_of(d));
       if (noise == 0) {
-        EXPECT_LT(i.noise[0], 1e-10);
+        EXPECT_LT(i.noise[0], 1e-8);  // what the smoother makes of clean rows: theory.md §7
         continue;
       }
-      // The median of N independent |normal|s, as sd, has the standard error 1.17 / sqrt(N) of it;
-      // overlapping windows are worth N / 9, and at least 6250 per column are kept. The smallest of
-      // four orders is a little low.
-      const double error = 5 * 1.17 / std::sqrt(6250 / 9.0);
+      // An sd from N values has the standard error 1 / sqrt(2 N) of it.
+      const double error = 5 / std::sqrt(2.0 * kNoiseRows);
       EXPECT_NEAR(i.noise[0] / noise, 1, error);
       EXPECT_NEAR(i.noise[1] / (100 * noise), 1, error);
     }
@@ -67,8 +68,7 @@ TEST(InspectionTest, MissingValuesAreCountedAndPassedOver) {
   const Inspection i = inspect(source_of(d));
   EXPECT_EQ(i.missing, (std::vector<long>{lost, 0}));
   EXPECT_NEAR(i.mean[0], sum / static_cast<double>(u.rows() - lost), 1e-12);
-  // .34 of the second differences are whole; else as above.
-  EXPECT_NEAR(i.noise[0] / 0.1, 1, 5 * 1.17 / std::sqrt(0.34 * 6250 / 9.0));
+  EXPECT_NEAR(i.noise[0] / 0.1, 1, 5 / std::sqrt(2 * 0.7 * kNoiseRows));
   EXPECT_EQ(i.noise[1], whole.noise[1]);
   EXPECT_EQ(i.sd[1], whole.sd[1]);
   u.col(0).setConstant(missing);
@@ -78,10 +78,8 @@ TEST(InspectionTest, MissingValuesAreCountedAndPassedOver) {
   EXPECT_EQ(none.noise[1], whole.noise[1]);
 }
 
-TEST(InspectionTest, FewWindowsDoNotMakeANoiseSmall) {
-  // 200 rows, half of the values missing: some 25 second differences of independent noise. Their
-  // median is good to a third; that of the one or two windows of order 8 that are whole would win
-  // when it is small by chance.
+TEST(InspectionTest, FewValuesDoNotMakeANoiseSmall) {
+  // 200 rows, half of the values missing.
   int low = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Dataset d = waves(even_times(200));
@@ -114,26 +112,69 @@ TEST(InspectionTest, SamplingIsDescribed) {
   EXPECT_NEAR(i.largest_step, 0.014, 1e-9);
 }
 
-TEST(InspectionTest, NumbersAgreeWithTheSummary) {
+/// Against two passes over the data in memory.
+TEST(InspectionTest, NumbersAreThoseOfTwoPasses) {
   Dataset d = waves(even_times(500));
   d.trajectories.push_back(d.trajectories[0]);
   d.trajectories[1].states.col(1).setConstant(3);
   const Inspection i = inspect(source_of(d));
-  const ObservationSummary s = summarise(source_of(d));
-  EXPECT_EQ(i.rows, s.rows);
+  const Spread s = spread(d);
+  EXPECT_EQ(i.rows, 1000);
   EXPECT_EQ(i.trajectory_rows, (std::vector<long>{500, 500}));
-  EXPECT_EQ(i.pairs, s.pairs);
-  EXPECT_EQ(i.mean, s.mean);
-  EXPECT_EQ(i.sd, s.sd);
-  EXPECT_EQ(i.smallest, s.smallest);
-  EXPECT_EQ(i.largest, s.largest);
+  EXPECT_EQ(i.pairs, 998);
+  EXPECT_EQ(i.first_time, 0);
+  EXPECT_EQ(i.latest_time, d.trajectories[0].times.back());
+  EXPECT_LT((i.mean - s.mean).cwiseQuotient(s.sd).norm(), 1e-13);
+  EXPECT_LT((i.sd - s.sd).cwiseQuotient(s.sd).norm(), 1e-13);
+  EXPECT_LT((i.rms - root_mean_square(d)).cwiseQuotient(s.sd).norm(), 1e-13);
+  double squares = 0;
+  const Matrix& u = d.trajectories[0].states;
+  for (int k = 1; k < 500; ++k) squares += std::pow((u(k, 0) - u(k - 1, 0)) / 0.01, 2);
+  EXPECT_NEAR(i.rms_slope[0], std::sqrt(squares / 499), 1e-9);
+  for (int v = 0; v < 2; ++v) {
+    EXPECT_EQ(i.smallest[v],
+              std::min(u.col(v).minCoeff(), d.trajectories[1].states.col(v).minCoeff()));
+    EXPECT_EQ(i.largest[v],
+              std::max(u.col(v).maxCoeff(), d.trajectories[1].states.col(v).maxCoeff()));
+  }
   EXPECT_FALSE(i.constant[1]);
   d.trajectories.erase(d.trajectories.begin());
   EXPECT_TRUE(inspect(source_of(d)).constant[1]);
 }
 
+/// One rule for what is constant, whatever asks: round-off of a size is, a millionth of it is not,
+/// however many rows there are.
+TEST(InspectionTest, OneRuleForConstants) {
+  for (const auto& [change, constant] : {std::pair{1e-13, true}, {1e-9, false}}) {
+    Dataset d = waves(even_times(20'000));
+    for (long k = 0; k < 20'000; ++k)
+      d.trajectories[0].states(k, 1) = 1000 * (1 + (k % 2 == 0 ? change : 0));
+    const ObservationSummary s = summarise(source_of(d));
+    EXPECT_EQ(s.constant[1], constant);
+    EXPECT_EQ(spread(d).sd[1] == 0, constant);
+    EXPECT_EQ(standard_scaling(s).scale[1] == 1, constant);
+    EXPECT_EQ(inspect(source_of(d)).constant[1], constant);
+  }
+}
+
+TEST(InspectionTest, AVisitorThatHasSeenEnoughEndsTheReading) {
+  const Dataset d = waves(even_times(100));
+  int seen = 0;
+  source_of(d).replay([&](std::size_t, double, const double*) { return ++seen < 7; });
+  EXPECT_EQ(seen, 7);
+  for (const Format* format : kFormats) {
+    seen = 0;
+    const std::string bytes = format->write(d);
+    EXPECT_TRUE(format->matches(bytes)) << format->name;
+    format->stream({.memory = bytes}, "memory", {},
+                   [&](const TableInfo&, const TableRow&) { return ++seen < 7; });
+    EXPECT_EQ(seen, 7) << format->name;
+  }
+}
+
 TEST(InspectionTest, TooFewRowsAreNoReasonToGuess) {
-  const Inspection i = inspect(source_of(waves(even_times(8))));
+  EXPECT_FALSE(std::isnan(inspect(source_of(waves(even_times(8)))).noise[0]));
+  const Inspection i = inspect(source_of(waves(even_times(7))));
   EXPECT_TRUE(std::isnan(i.noise[0]));
   EXPECT_EQ(inspect(source_of(waves(even_times(1)))).pairs, 0);
 }

@@ -298,6 +298,7 @@ TEST(OtherSystemsTest, BandsOfObservationsAreThoseOfTheMixtureWithNoise) {
   f.times = {30.5, 31, 33};
   f.masks = MaskSource::enumerated;
   f.samples = 1000;
+  f.noise = Vector::Zero(model.dimension());
   const Forecast state = forecast(model, f, ignore_progress);
   EXPECT_EQ(state.observed_lower.size(), 0);
   f.noise = model.noise;

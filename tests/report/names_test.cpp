@@ -57,7 +57,7 @@ std::string page_with(const std::string& text) {
                              .variables = {"x", "y", text},
                              .curves = {{text, Ink::truth, {0, 1, 2}, states}}},
                    CommandLine{text}};
-  return render_page({text, text, {section}});
+  return render_page({text, text, {section}, {text, text}});
 }
 
 RC_GTEST_PROP(ReportNamesTest, APageIsWellFormedWhateverIsWrittenInIt, ()) {

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "odecast/core/encoding.hpp"
+#include "odecast/core/text.hpp"
 #include "odecast/report/detail/page_data.hpp"
 #include "odecast/report/forecast_page.hpp"
 #include "support/models.hpp"
@@ -46,7 +47,7 @@ Page sample_page() {
   const std::string evil = "<script>alert(1)</script>&\"'";
   Matrix states(3, 3);
   states << 0, 1, 2, 1, 2, 0, 2, 0, 1;
-  Page page{evil, evil, {}};
+  Page page{evil, evil, {}, {evil, evil}};
   Section section{"all", evil};
   section.parts = {
       Prose{evil},
@@ -55,7 +56,9 @@ Page sample_page() {
       KeyValues{{{evil, evil}}},
       Table{evil,
             {evil, "n"},
-            {{{evil}, number_cell(1.23456)}, {{"b"}, {"yes " + evil, CellKind::holds}}}},
+            {{{evil}, number_cell(1.23456)},
+             {{"b"}, {"yes " + evil, CellKind::holds}},
+             {{"c"}, share_cell(0.125)}}},
       EquationList{
           {"x", "y" + evil}, {{"x", {{{2, 1}, -1.5e-7, 2e-8, 1}, {{0, 0}, 2, 0, 1}}, 3}}, evil},
       Figure{.id = "fig",
@@ -111,8 +114,19 @@ TEST(PageTest, TablesAndEquationsAreSet) {
   const std::string html = render_page(sample_page());
   EXPECT_EQ(number_cell(1.23456).text, "1.23");
   EXPECT_EQ(number_cell(-0.5).text, "−0.5");
+  EXPECT_EQ(number_cell(-5152.4).text, "−5152");
+  EXPECT_EQ(number_cell(1.5e7).text, "1.5e+07");
   EXPECT_EQ(number_cell(std::nan("")).text, "–");
   EXPECT_NE(html.find("<td class=\"number\">1.23</td>"), html.npos);
+  EXPECT_NE(html.find("12 %<svg viewBox=\"0 0 100 10\""), html.npos);
+  EXPECT_NE(html.find("<rect width=\"12.5\" height=\"10\"/></svg></td>"), html.npos);
+  for (const auto& [share, said] : std::vector<std::pair<double, std::string>>{{0, "0 %"},
+                                                                               {1, "100 %"},
+                                                                               {1 - 1e-15, "100 %"},
+                                                                               {0.9999, "> 99.9 %"},
+                                                                               {1e-5, "< 0.1 %"},
+                                                                               {0.034, "3.4 %"}})
+    EXPECT_EQ(share_cell(share).text, said);
   EXPECT_NE(html.find("<td class=\"verdict holds\">yes "), html.npos);
   EXPECT_NE(html.find("<th scope=\"col\" class=\"number\">n</th>"), html.npos);
   // −(1.50 ± 0.20) × 10⁻⁷ x² y…, and the note on what is left out.
@@ -237,11 +251,42 @@ TEST(ResultsTest, TruthAtOtherTimesIsShownAtItsOwn) {
     truth.trajectories[0].states(i, 0) = std::exp(-0.05 * i);
   }
   const Page page = forecast_page(model, f, {.truth = truth});
-  for (const Part& part : page.sections[1].parts)
-    if (const auto* figure = std::get_if<Figure>(&part); figure && figure->id == "forecast") {
-      EXPECT_EQ(figure->panels[0].lines.back().label, "truth");
-      EXPECT_EQ(figure->panels[0].lines.back().x.size(), 21u);
-    }
+  const Figure* shown = nullptr;
+  for (const Section& section : page.sections)
+    for (const Part& part : section.parts)
+      if (const auto* figure = std::get_if<Figure>(&part); figure && figure->id == "forecast")
+        shown = figure;
+  ASSERT_NE(shown, nullptr);
+  const Line& line = shown->panels[0].lines.back();
+  EXPECT_EQ(line.label, "truth");
+  EXPECT_EQ(line.x, truth.trajectories[0].times);
+  for (std::size_t k = 0; k < line.x.size(); ++k) EXPECT_EQ(line.y[k], std::exp(-line.x[k]));
+}
+
+TEST(ResultsTest, AForecastThatIsNotToBeTrustedSaysSoFirst) {
+  const Model model = exploding_model(0.5, 2);
+  ForecastOptions o;
+  o.init = Vector::Ones(1);
+  o.times = {0.1, 0.2, 5};  // beyond the pole of most draws
+  o.draws = 200;
+  o.attempts_per_draw = 1;
+  const Forecast f = forecast(model, o, ignore_progress);
+  ASSERT_EQ(f.status, ForecastStatus::too_few);
+  ASSERT_GT(f.times.size(), 1u);
+  const Page page = forecast_page(model, f, {});
+  EXPECT_EQ(page.warning.headline,
+            "Do not trust this forecast: " + spelled(f.reason, Spelling::options) + ".");
+  const std::string html = render_page(page);
+  EXPECT_LT(html.find("Do not trust this forecast"), html.find("<h1>"));
+  // A complete one of which many blew up is of the others, which the summary says.
+  o.attempts_per_draw = 100;
+  const Forecast whole = forecast(model, o, ignore_progress);
+  ASSERT_EQ(whole.status, ForecastStatus::complete);
+  const Page replaced = forecast_page(model, whole, {});
+  EXPECT_EQ(replaced.warning.headline, "");
+  ASSERT_TRUE(std::holds_alternative<Notice>(replaced.sections[0].parts[0]));
+  EXPECT_NE(std::get<Notice>(replaced.sections[0].parts[0]).text.find("blew up"),
+            std::string::npos);
 }
 
 }  // namespace

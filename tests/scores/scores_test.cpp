@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/random.hpp"
@@ -145,6 +146,41 @@ TEST(ScoresTest, MismatchesAreRefused) {
             score(e.forecast, e.truth, {.trajectory = "b"}).rmse.all);  // the last by default
   EXPECT_THROW(score(e.forecast, e.truth, {.trajectory = "c"}), Error);
   EXPECT_THROW(score(e.forecast, e.truth, {.threshold = 0, .trajectory = "b"}), Error);
+}
+
+/// Rows with noise of sd 0.5 around a forecast that is certain of sin(t), and knows that noise.
+Example measured(double noise) {
+  Example e = example(0);
+  const double sigma = 0.5, c = normal_quantile(0.975);
+  e.forecast.sd.setConstant(1e-9);
+  e.forecast.lower = e.forecast.mean - c * e.forecast.sd;
+  e.forecast.upper = e.forecast.mean + c * e.forecast.sd;
+  e.forecast.observed_lower = e.forecast.mean.array() - c * sigma;
+  e.forecast.observed_upper = e.forecast.mean.array() + c * sigma;
+  Stream stream(1, Purpose::observation_noise, 0);
+  for (int i = 0; i < 101; ++i) e.truth.trajectories[0].states(i, 1) += noise * stream.normal();
+  return e;
+}
+
+TEST(ScoresTest, MeasuredRowsAreJudgedByTheBandOfAnObservation) {
+  const Example noisy = measured(0.5);
+  const Scores s = score(noisy.forecast, noisy.truth, {});
+  EXPECT_TRUE(s.measured);
+  EXPECT_EQ(s.band, ScoredBand::observed);
+  EXPECT_NEAR(s.coverage.all, 0.95, 3 * std::sqrt(0.95 * 0.05 / 100));
+  EXPECT_EQ(score(noisy.forecast, noisy.truth, {.band = ScoredBand::sd}).coverage.all, 0);
+  // A truth without noise is a state.
+  const Example clean = measured(0);
+  EXPECT_FALSE(score(clean.forecast, clean.truth, {}).measured);
+  EXPECT_EQ(score(clean.forecast, clean.truth, {}).band, ScoredBand::sd);
+}
+
+TEST(ScoresTest, CrpsIsThatOfTheBandAskedFor) {
+  // Of N(0, σ²) and rows of the same: σ / √π, with a standard error of 0.04 over 100 rows.
+  const Example e = measured(0.5);
+  const Scores s = score(e.forecast, e.truth, {.band = ScoredBand::observed});
+  EXPECT_NEAR(s.crps.all, 0.5 / std::sqrt(std::numbers::pi), 0.12);
+  EXPECT_GT(score(e.forecast, e.truth, {.band = ScoredBand::sd}).crps.all, 0.3);  // |error|, .4
 }
 
 }  // namespace

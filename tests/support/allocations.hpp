@@ -18,7 +18,7 @@ inline long allocations_of(const std::function<void()>& action) {
   return allocations - before;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef ODECAST_SANITIZED
 inline constexpr bool allocations_are_counted = false;
 #else
 inline constexpr bool allocations_are_counted = true;
@@ -26,7 +26,7 @@ inline constexpr bool allocations_are_counted = true;
 
 }  // namespace odecast
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef ODECAST_SANITIZED
 extern "C" void* __libc_malloc(std::size_t size);
 extern "C" void* malloc(std::size_t size) {
   ++odecast::allocations;

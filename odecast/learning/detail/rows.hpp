@@ -39,9 +39,7 @@ struct FitData {
   Vector noise = {};  ///< sd of all columns as the first rows tell it, where it is not given
 
   int size() const { return source.dimension(); }
-  Dataset in_model_units() const {
-    return to_model_units(first_rows(source, std::numeric_limits<long>::max()), scaling);
-  }
+  Dataset in_model_units() const { return to_model_units(dataset_of(source), scaling); }
 };
 
 /// How many arguments the function has; known before any row is read.

@@ -76,7 +76,7 @@ odecast.yRange = (data, kinds, first, last, log) => {
       }
     }
   });
-  if (bars) lo = Math.min(lo, 0);
+  if (bars) [lo, hi] = [Math.min(lo, 0), Math.max(hi, 0)];
   if (log) return lo <= hi ? [lo / 1.6, hi * 1.6] : [0.1, 1];
   if (!(lo <= hi)) [lo, hi] = [bandLo, bandHi];
   if (bandLo <= bandHi) {
@@ -91,7 +91,7 @@ odecast.yRange = (data, kinds, first, last, log) => {
   }
   if (!(lo <= hi)) return [0, 1];
   const pad = hi > lo ? 0.06 * (hi - lo) : Math.abs(hi) * 0.1 || 1;
-  return [bars ? lo : lo - pad, hi + pad];
+  return [bars && lo === 0 ? 0 : lo - pad, hi + pad];
 };
 
 odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
@@ -199,6 +199,7 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
     axes: [
       {stroke: soft, font, label: panel.x, labelFont: font, labelSize: 20, labelGap: 0, size: 30,
        grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1, size: 5},
+       ...(panel.whole ? {incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : {}),
        values: (u, splits) => odecast.tickLabels(splits)},
       {stroke: soft, font, label: panel.y, labelFont: font, labelSize: 18, labelGap: 2,
        grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1, size: 5},
@@ -221,7 +222,10 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
 
 odecast.tickLabels = (splits) => {
   const step = splits.length > 1 ? Math.abs(splits[1] - splits[0]) : 0;
-  return splits.map((v) => v === null ? '' : odecast.number(Math.abs(v) < step / 1e6 ? 0 : v, step));
+  // A step of 2.5 has one digit more than its size tells.
+  const lead = step > 0 ? step / 10 ** Math.floor(Math.log10(step) + 1e-9) : 1;
+  const unit = Math.abs(lead - Math.round(lead)) > 1e-6 ? step / 10 : step;
+  return splits.map((v) => v === null ? '' : odecast.number(Math.abs(v) < step / 1e6 ? 0 : v, unit));
 };
 odecast.logLabels = (splits) => {
   const isPower = (v) => v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6;

@@ -1,0 +1,75 @@
+#include "odecast/shooting/trajectory_fit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "odecast/core/random.hpp"
+#include "odecast/observations/inspection.hpp"
+
+namespace odecast {
+namespace {
+
+/// x = 3 cos t, y = 40 sin t, in several trajectories.
+Dataset circles(int trajectories, int rows, double step, double noise) {
+  Dataset data{{"x", "y"}, {}};
+  for (int k = 0; k < trajectories; ++k) {
+    Trajectory t{std::to_string(k), {}, Matrix(rows, 2)};
+    for (int i = 0; i < rows; ++i) {
+      t.times.push_back(step * i);
+      t.states.row(i) << 3 * std::cos(step * i + k), 40 * std::sin(step * i + k);
+    }
+    data.trajectories.push_back(std::move(t));
+  }
+  add_noise(data, Eigen::Vector2d(3 * noise, 40 * noise), 1);
+  return data;
+}
+
+Vector noise_of_fit(const Dataset& data, const TrajectoryOptions& options) {
+  return fit_trajectory(data, options, ignore_progress).smoothed_noise;
+}
+
+void expect_one_noise(const Dataset& data, const TrajectoryOptions& options) {
+  const Vector fitted = noise_of_fit(data, options);
+  const Vector inspected = inspect(source_of(data)).noise.head(data.dimension());
+  for (Eigen::Index i = 0; i < fitted.size(); ++i)
+    EXPECT_NEAR(fitted[i], inspected[i], 1e-9 * inspected[i]) << i;
+}
+
+TEST(TrajectoryFitTest, InspectionGivesTheNoiseThatAFitBeginsWith) {
+  TrajectoryOptions options;
+  options.terms = {{0, {0, 1}}, {1, {1, 0}}};
+  expect_one_noise(circles(1, 200, 0.1, 0.02), options);
+  expect_one_noise(circles(3, 100, 0.1, 0.2), options);
+  Dataset data = circles(2, 300, 0.05, 0.05);
+  Stream stream(3, Purpose::initial_state, 0);
+  for (Trajectory& t : data.trajectories)
+    for (auto& x : t.states.reshaped())
+      if (stream.uniform() < 0.3) x = std::nan("");
+  expect_one_noise(data, options);
+  data.inputs = {"w"};
+  for (Trajectory& t : data.trajectories) {
+    t.inputs.resize(t.rows(), 1);
+    for (auto& w : t.inputs.reshaped()) w = stream.normal();
+  }
+  options.terms = {{0, {0, 1, 0}}, {1, {1, 0, 0}}};
+  expect_one_noise(data, options);
+}
+
+TEST(TrajectoryFitTest, OfManyRowsTheNoiseIsThatOfAll) {
+  TrajectoryOptions options;
+  options.terms = {{0, {0, 1}}, {1, {1, 0}}};
+  Dataset data = circles(1, 20'000, 0.1, 0.02);
+  // Four times the noise in 3000 rows that inspect() does not hold, and says so.
+  Dataset late = circles(1, 20'000, 0.1, 0.08);
+  data.trajectories[0].states.bottomRows(3000) = late.trajectories[0].states.bottomRows(3000);
+  const Inspection inspected = inspect(source_of(data));
+  EXPECT_EQ(inspected.noise_rows, kNoiseRows);
+  const double first = 3 * 0.02, all = first * std::sqrt((17.0 + 3 * 16) / 20);
+  EXPECT_NEAR(inspected.noise[0], first, 5 * first / std::sqrt(2.0 * kNoiseRows));
+  // The variance of all: that of its estimate is mostly that of the late rows.
+  EXPECT_NEAR(noise_of_fit(data, options)[0], all, 5 * all / std::sqrt(2 * 3000.0));
+}
+
+}  // namespace
+}  // namespace odecast
