@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <unordered_map>
 
 #include "odecast/core/parallel.hpp"
@@ -14,7 +15,6 @@ constexpr long kPerBlock = 128, kPerWave = 64 * kPerBlock;
 /// Up to here the fields of a finite posterior are integrated once each and kept.
 constexpr std::uint64_t kMaxRemembered = 4096;
 constexpr double kMostKicks = 1e4;
-constexpr std::size_t kKeptRoom = std::size_t{1} << 19;
 
 /// The paper's Markov chain with ε at the output times: one integration per interval.
 void solve_with_transition_noise(const EnsembleSetting& s, const VectorField& field, Vector u,
@@ -204,36 +204,71 @@ bool count(const EnsembleSetting& s, Ensemble& e, const double* states, const Tr
   return true;
 }
 
-/// A block of members, integrated and counted in order until `enough` are kept.
-Ensemble run_block(const EnsembleSetting& s, const std::vector<Member>& members, long enough) {
-  // Kept from block to block, up to what a usual block takes.
-  thread_local AlignedDoubles room;
-  thread_local std::size_t room_size = 0;
-  const std::size_t size = s.trajectory_size(), needed = members.size() * size;
-  if (room_size < needed || room_size > 2 * std::max(needed, kKeptRoom)) {
-    room = nullptr;
-    room = aligned_doubles(room_size = needed);
+/// Rooms for the trajectories of blocks, handed from block to block: the first touch of fresh
+/// memory costs as much as integrating them.
+class Rooms {
+ public:
+  struct Room {
+    AlignedDoubles doubles;
+    std::size_t size = 0;
+  };
+
+  Room take(std::size_t needed) {
+    Room room;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        room = std::move(free_.back());
+        free_.pop_back();
+      }
+    }
+    if (room.size < needed) room = {aligned_doubles(needed), needed};
+    return room;
   }
+  void give(Room room) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(room));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Room> free_;
+};
+
+/// A block of members, integrated and counted in order until `enough` are kept. Where quantiles are
+/// asked for, the block keeps its room.
+Ensemble run_block(const EnsembleSetting& s, Rooms& rooms, const std::vector<Member>& members,
+                   long enough) {
+  const std::size_t size = s.trajectory_size();
+  Rooms::Room room = rooms.take(members.size() * size);
+  double* const first = room.doubles.get();
   std::vector<TrajectoryEnd> ends(members.size());
-  integrate(s, members, room.get(), ends);
+  integrate(s, members, first, ends);
   Ensemble block(s);
   block.integrated = static_cast<long>(members.size());
   const bool store = s.options.bands != Bands::sd;
+  double* place = first;  // of the next one that is stored
   for (std::size_t k = 0; k < members.size() && block.kept < enough; ++k) {
-    const double* states = room.get() + k * size;
+    pulse();
+    const double* states = first + k * size;
     if (!count(s, block, states, ends[k], members[k].weight)) continue;
     if (wants_sample(s, block, members[k].weight))
       add_sample(s, block,
                  {members[k].index, members[k].weight, ends[k].outputs, {states, states + size}});
-    if (store) block.stored.push_back({states, ends[k].outputs, members[k].weight});
+    if (!store) continue;
+    if (place != states) std::copy_n(states, size, place);
+    block.stored.push_back({place, ends[k].outputs, members[k].weight});
+    place += size;
   }
-  if (store) {
+  if (!store) {
+    rooms.give(std::move(room));
+  } else if (2 * block.stored.size() >= members.size()) {
+    block.storage.push_back(std::move(room.doubles));
+  } else if (!block.stored.empty()) {  // most blew up, and their room is for others
     double* kept = block.storage.emplace_back(aligned_doubles(block.stored.size() * size)).get();
-    for (StoredTrajectory& t : block.stored) {
-      std::copy_n(t.states, size, kept);
-      t.states = kept;
-      kept += size;
-    }
+    std::copy_n(first, block.stored.size() * size, kept);
+    for (StoredTrajectory& t : block.stored) t.states = kept + (t.states - first);
+    rooms.give(std::move(room));
   }
   return block;
 }
@@ -275,6 +310,7 @@ long next_wave(const EnsembleSetting& s, long kept, long tried) {
 /// going through the draws one by one, and memory does not grow with their number.
 Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
   Ensemble total(s);
+  Rooms rooms;
   const long wanted = s.options.draws, limit = attempt_limit(s);
   // Lanes need company; a lone trajectory may take long, and the observer waits for its block.
   const long per_block = in_lanes(s) ? kPerBlock : 4;
@@ -296,7 +332,7 @@ Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
         [&](std::size_t b) {
           const long begin = static_cast<long>(b) * per_block,
                      in_block = std::min(per_block, size - begin);
-          blocks[b].emplace(run_block(s, members(first + begin, in_block), in_block));
+          blocks[b].emplace(run_block(s, rooms, members(first + begin, in_block), in_block));
         },
         [&](std::size_t begun) {
           observer("forecasting",
@@ -305,7 +341,8 @@ Ensemble run_one_by_one(const EnsembleSetting& s, const Observer& observer) {
     for (auto& block : blocks) {
       const long still = wanted - total.kept;
       if (still == 0) break;
-      if (block->kept > still) block = run_block(s, members(total.tried, block->tried), still);
+      if (block->kept > still)
+        block = run_block(s, rooms, members(total.tried, block->tried), still);
       take(s, total, std::move(*block));
     }
   }
@@ -435,6 +472,7 @@ Ensemble run_sampled(const EnsembleSetting& s, const Observer& observer) {
 
 Ensemble run_enumerated(const EnsembleSetting& s, const Observer& observer) {
   Ensemble total(s);
+  Rooms rooms;
   const auto atoms = static_cast<long>(s.posterior.atoms());
   for (long first = 0; first < atoms; first += kPerWave) {
     const long size = std::min(kPerWave, atoms - first);
@@ -450,7 +488,7 @@ Ensemble run_enumerated(const EnsembleSetting& s, const Observer& observer) {
             if (const double weight = s.posterior.atom_weight(atom); weight > 0)
               members.push_back({s.posterior.atom_field(atom), 0, weight});
           }
-          blocks[b].emplace(run_block(s, members, static_cast<long>(members.size())));
+          blocks[b].emplace(run_block(s, rooms, members, static_cast<long>(members.size())));
         },
         [&](std::size_t begun) {
           observer("forecasting",

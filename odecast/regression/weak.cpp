@@ -246,19 +246,21 @@ Choice choose_fit(const std::vector<Segment>& segments, const std::vector<Placed
 
 }  // namespace
 
-void debiased_monomials(const MonomialBasis& basis, const double* y, const Vector& noise,
-                        double* phi, Matrix* slopes) {
-  const int n = basis.variables(), p = basis.degree();
-  thread_local Matrix H;  // asked for at every observation
-  H.resize(n, p + 1);
+DebiasedMonomials::DebiasedMonomials(const MonomialBasis& basis, Vector noise)
+    : basis_(basis),
+      noise_(std::move(noise)),
+      hermite_(Matrix::Ones(basis.variables(), basis.degree() + 1)) {}
+
+void DebiasedMonomials::operator()(const double* y, double* phi, Matrix* slopes) {
+  const int n = basis_.variables(), p = basis_.degree();
+  Matrix& H = hermite_;
   for (int j = 0; j < n; ++j) {
-    H(j, 0) = 1;
     if (p > 0) H(j, 1) = y[j];
     for (int k = 1; k < p; ++k)
-      H(j, k + 1) = y[j] * H(j, k) - k * noise[j] * noise[j] * H(j, k - 1);
+      H(j, k + 1) = y[j] * H(j, k) - k * noise_[j] * noise_[j] * H(j, k - 1);
   }
-  for (int m = 0; m < basis.size(); ++m) {
-    const auto& powers = basis.powers(m);
+  for (int m = 0; m < basis_.size(); ++m) {
+    const auto& powers = basis_.powers(m);
     phi[m] = 1;
     for (int j = 0; j < n; ++j)
       if (powers[static_cast<std::size_t>(j)] > 0)
@@ -352,6 +354,7 @@ WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout,
   Matrix phi;
   bool even = false;
   std::optional<UnevenRules> rules, next;
+  DebiasedMonomials monomials(basis, noise);
   for (Eigen::Index k = 0; k < K; ++k) {
     const auto& [which, bump] = placed[static_cast<std::size_t>(k)];
     const Segment& s = segments[which];
@@ -364,8 +367,7 @@ WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout,
       }
       phi.resize(s.rows, F);
       for (int i = 0; i < s.rows; ++i)
-        debiased_monomials(basis, rows.states[which].row(i).data(), noise, phi.row(i).data(),
-                           nullptr);
+        monomials(rows.states[which].row(i).data(), phi.row(i).data(), nullptr);
     }
     auto [first, last] = inside(s, bump);
     if (!even && !choice.excess.isZero(0)) {

@@ -100,8 +100,18 @@ class WeakBlocks {
   std::size_t which_ = 0;
 };
 
-/// φ̃_m(y) of every m, and where `slopes` is not null ∂φ̃_m/∂y_j, monomials × variables.
-void debiased_monomials(const MonomialBasis& basis, const double* y, const Vector& noise,
-                        double* phi, Matrix* slopes);
+/// φ̃_m(y) of every m, and where `slopes` is not null ∂φ̃_m/∂y_j, monomials × variables. It keeps
+/// what it works in from one observation to the next: one for each thread.
+class DebiasedMonomials {
+ public:
+  /// Of a basis that outlives it.
+  DebiasedMonomials(const MonomialBasis& basis, Vector noise);
+  void operator()(const double* y, double* phi, Matrix* slopes);
+
+ private:
+  const MonomialBasis& basis_;
+  Vector noise_;
+  Matrix hermite_;  // H_k(y_j), variable × power
+};
 
 }  // namespace odecast

@@ -51,9 +51,9 @@ void jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& n
   J.setZero(states.rows() * n, variables);
   Matrix slopes(basis.size(), variables);
   Vector phi(basis.size());
+  DebiasedMonomials debiased(basis, noise);
   for (Eigen::Index i = 0; i < states.rows(); ++i) {
-    debiased_monomials(basis, states.row(i).data(), noise,
-                       monomials ? monomials->row(i).data() : phi.data(), &slopes);
+    debiased(states.row(i).data(), monomials ? monomials->row(i).data() : phi.data(), &slopes);
     for (const auto& [o, m] : terms) J.row(i * n + o) += coefficients(o, m) * slopes.row(m);
   }
 }

@@ -47,7 +47,7 @@ CALLS = {
                                            attempts=1000),
     "long trajectories": lambda d, m, much: m.forecast(until=1e6, step=1000, draws=1000, bands="sd",
                                                        max_steps=10**9),
-    "quantiles": lambda d, m, much: m.forecast(until=11, step=1e-4, draws=500, observations=True,
+    "quantiles": lambda d, m, much: m.forecast(until=11, step=5e-4, draws=500, observations=True,
                                                noise=0.1),
     "one by one": lambda d, m, much: m.forecast(until=1000, step=1, draws=20_000, method="rk4",
                                                 bands="sd"),

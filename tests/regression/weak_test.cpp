@@ -69,26 +69,27 @@ TEST(WeakTest, DebiasedMonomialsHaveTheRightMean) {
   const double weight[] = {wb, wa, 8.0 / 15, wa, wb};
   const MonomialBasis basis(2, 4);
   const Vector noise = Eigen::Vector2d(0.7, 0.3);
+  DebiasedMonomials debiased(basis, noise);
   const double u[] = {1.3, -0.8};
   Vector mean = Vector::Zero(basis.size()), truth(basis.size()), phi(basis.size());
   for (int i = 0; i < 5; ++i)
     for (int j = 0; j < 5; ++j) {
       const double y[] = {u[0] + noise[0] * node[i], u[1] + noise[1] * node[j]};
-      debiased_monomials(basis, y, noise, phi.data(), nullptr);
+      debiased(y, phi.data(), nullptr);
       mean += weight[i] * weight[j] * phi;
     }
   basis.evaluate(u, truth.data());
   EXPECT_LT((mean - truth).norm(), 1e-13);
   // Slopes, by differences.
   Matrix slopes(basis.size(), 2);
-  debiased_monomials(basis, u, noise, phi.data(), &slopes);
+  debiased(u, phi.data(), &slopes);
   for (int j = 0; j < 2; ++j) {
     double up[] = {u[0], u[1]}, down[] = {u[0], u[1]};
     up[j] += 1e-5;
     down[j] -= 1e-5;
     Vector high(basis.size()), low(basis.size());
-    debiased_monomials(basis, up, noise, high.data(), nullptr);
-    debiased_monomials(basis, down, noise, low.data(), nullptr);
+    debiased(up, high.data(), nullptr);
+    debiased(down, low.data(), nullptr);
     EXPECT_LT(((high - low) / 2e-5 - slopes.col(j)).norm(), 1e-8);
   }
 }
