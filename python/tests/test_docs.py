@@ -83,7 +83,7 @@ def blocks(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(), re.S)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/tutorials/pysindy.md"])
 def test_documents(page, tmp_path, monkeypatch, program):
     """The Python blocks of a page, one after the other, beside the files that the README's commands
     make."""
@@ -95,6 +95,11 @@ def test_documents(page, tmp_path, monkeypatch, program):
         program("simulate", "SprottB", "--until", 12, "--step", 0.01, "--noise", 0.05, "-o",
                 "data.csv")
         program("split", "data.csv")
+    elif page == "docs/tutorials/pysindy.md":
+        pytest.importorskip("pysindy")
+        program("simulate", "Lorenz", "--until", 24, "--step", 0.02, "--noise", 0.05, "-o",
+                "lorenz.csv")
+        program("split", "lorenz.csv", "--holdout", 0.1)
     else:
         odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002).save("train.csv")
         odecast.simulate("SprottB", init=[-1, -1, -1], until=10, step=0.02).save("test.csv")
