@@ -8,6 +8,7 @@
 #include "odecast/forecast/forecast.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/learning/fit.hpp"
+#include "odecast/model/coefficients.hpp"
 #include "odecast/model/equations.hpp"
 #include "odecast/model/model_file.hpp"
 #include "odecast/model/status.hpp"

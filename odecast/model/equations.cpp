@@ -10,6 +10,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/model/coefficients.hpp"
 #include "odecast/network/polynomial_kernel.hpp"
 
 namespace odecast {
@@ -55,17 +56,6 @@ std::string latex_monomial(const std::vector<int>& powers, const std::vector<std
   return text;
 }
 
-/// A coefficient of du_i/dt and u^α in the user's units is rate_i Π scale_v^-α_v times that of the
-/// model's, which have no offset.
-double user_unit(const Model& model, int equation, const std::vector<int>& powers) {
-  double unit = model.rate()[equation];
-  for (std::size_t v = 0; v < powers.size(); ++v) {
-    const auto at = static_cast<Eigen::Index>(v), n = static_cast<Eigen::Index>(model.dimension());
-    unit /= integer_power(at < n ? model.scaling.scale[at] : model.inputs.scale[at - n], powers[v]);
-  }
-  return unit;
-}
-
 /// How much a term can contribute over the data.
 double size_of(const Term& term, const Vector& sizes) {
   double size = std::abs(term.mean) + term.sd;
@@ -75,42 +65,13 @@ double size_of(const Term& term, const Vector& sizes) {
   return std::min(size, std::numeric_limits<double>::max());
 }
 
-/// A mixture of normal distributions over sets of terms, and not of points.
-bool has_sets(const Model& model) {
-  const PolynomialPart* part = model.polynomial();
-  return part && !part->sets.empty() && part->sets.front().covariance.size() > 0;
-}
-
-/// The set of terms of most weight, over all of its distributions.
-struct BestSet {
-  const CoefficientSet* set = nullptr;  // the heaviest with these terms
-  double probability = 0;
-};
-BestSet best_set(const Model& model) {
-  const auto& sets = model.polynomial()->sets;
-  std::map<Support, BestSet> by_terms;
-  double all = 0;
-  for (const CoefficientSet& set : sets) {
-    Support terms = set.support;
-    std::sort(terms.begin(), terms.end());
-    BestSet& at = by_terms[terms];
-    if (!at.set || set.weight > at.set->weight) at.set = &set;
-    at.probability += set.weight;
-    all += set.weight;
-  }
-  BestSet best;
-  for (const auto& [terms, found] : by_terms)
-    if (found.probability > best.probability) best = found;
-  best.probability = std::min(1.0, best.probability / all);
-  return best;
-}
-
 /// The equations of the most probable set of terms. `all` has the probability of each term.
 std::vector<Equation> of_best_set(std::vector<Equation> all, const Model& model) {
-  if (!has_sets(model))
+  const auto best = best_set(model);
+  if (!best)
     throw_usage({"equations", "a model without sets of terms",
                  "one of fit's default, or regression", "Ask for the mean."});
-  const CoefficientSet& set = *best_set(model).set;
+  const CoefficientSet& set = *best->set;
   const MonomialBasis basis(model.dimension() + model.inputs.size(), model.polynomial()->degree);
   std::map<std::pair<int, std::vector<int>>, std::size_t> place;
   for (std::size_t k = 0; k < set.support.size(); ++k)
@@ -397,8 +358,9 @@ bool same_terms(const std::vector<ReadableEquation>& a, const std::vector<Readab
 }  // namespace
 
 std::optional<double> best_set_probability(const Model& model) {
-  if (!has_sets(model)) return std::nullopt;
-  return best_set(model).probability;
+  const auto best = best_set(model);
+  if (!best) return std::nullopt;
+  return best->probability;
 }
 
 std::string describe_equations(const Model& model, double smallest) {
