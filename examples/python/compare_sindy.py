@@ -13,7 +13,7 @@ import pysindy
 
 import odecast
 
-data = odecast.simulate("Lorenz", until=20, step=0.01, noise=0.005, seed=3)
+data = odecast.simulate("Lorenz", until=12, step=0.01, noise=0.005, seed=3)
 truth = odecast.simulate("Lorenz", until=2, step=0.01)
 run = data[0]
 start = truth[0].states[0]
@@ -27,8 +27,8 @@ print(ours.equations())
 
 # %%
 def sindy(rng):
-    first = rng.integers(0, len(run.times) - 1500)
-    part = slice(first, first + 1500)
+    first = rng.integers(0, len(run.times) - 900)
+    part = slice(first, first + 900)
     model = pysindy.SINDy(optimizer=pysindy.STLSQ(threshold=0.1),
                           feature_library=pysindy.PolynomialLibrary(degree=2),
                           differentiation_method=pysindy.SmoothedFiniteDifference())

@@ -8,7 +8,7 @@
 # %%
 import odecast
 
-rows = odecast.simulate("Lorenz", until=20, step=0.01, noise=0.001, seed=7)[0]
+rows = odecast.simulate("Lorenz", until=12, step=0.01, noise=0.001, seed=7)[0]
 with open("my.csv", "w") as file:
     print("time;x;y;z", file=file)
     for t, (x, y, z) in zip(rows.times, rows.states):

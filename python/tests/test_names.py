@@ -28,6 +28,7 @@ def named(decays):
 
 
 def test_names_survive_files_of_data(decays, tmp_path):
+    pytest.importorskip("pandas")
     data = odecast.read(*decays, variables=NAMES)
     for name in ("data.csv", "data.npz"):
         data.save(tmp_path / name)
@@ -40,6 +41,7 @@ def test_names_survive_files_of_data(decays, tmp_path):
 
 
 def test_names_survive_models_and_forecasts(named, tmp_path):
+    pytest.importorskip("pandas")
     named.save(tmp_path / "model.json")
     assert odecast.load(tmp_path / "model.json").variables == NAMES
     assert named.equations("json")["variables"] == NAMES
