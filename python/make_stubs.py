@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import pathlib
+import re
 
 import odecast
 
@@ -35,12 +36,24 @@ TYPES = {  # of parameters that are not options
     "variables": "Words | None", "forecast": "Forecast | Path", "truth": "Any", "system": "str",
     "axes": "Any", "model": "Model | Path", "of": "Model | Path", "output": "Path | None",
     "u": "npt.ArrayLike"}
-RETURNS = {"Model.equations": "Any", "Model.predict": "Any", "Model.forecast": "Any",
-           "Data.to_dataframe": "Any", "Forecast.to_dataframe": "Any", "Forecast.to_xarray": "Any",
-           "Forecast.plot": "Any", "systems": "Any"}
+RETURNS = {f"{name}.to_dataframe": "Any" for name in ("Data", "Forecast", "Coefficients",
+                                                      "Covariance")}
+RETURNS |= {f"{name}.to_xarray": "Any" for name in ("Forecast", "Draws")}
+RETURNS |= {"Draws.to_arviz": "Any", "Forecast.plot": "Any"}
+# Where the type of what is returned depends on that of a parameter: its types, the one of the
+# default first, and what they give.
+OVERLOADS = {
+    "Model.predict": ("return_sd", {"Literal[False]": "Array",
+                                    "Literal[True]": "tuple[Array, Array]"}),
+    "Model.equations": ("format", {"Literal['text', 'latex', 'c', 'python']": "str",
+                                   "Literal['json', 'sympy']": "dict[str, Any]"}),
+    "Model.forecast": ("field", {"Literal['draws']": "Forecast",
+                                 "Literal['mean', 'point']": "Data"}),
+    "systems": ("name", {"None": "list[str]", "str": "dict[str, Any]"})}
 
 
-def parameters(function) -> str:
+def parameters(function, chosen: str = "", kind_of_it: str = "", default: bool = True) -> str:
+    """Those of a stub; ``chosen`` is of that type, with its default or without."""
     parts, star = [], False
     for p in inspect.signature(function).parameters.values():
         if p.kind is p.VAR_KEYWORD:
@@ -52,10 +65,27 @@ def parameters(function) -> str:
             parts.append("self")
             continue
         kind = TYPES[p.name] if p.annotation is p.empty else p.annotation
-        if p.default is None and "None" not in kind and kind != "Any":
+        if p.name == chosen:
+            kind = kind_of_it
+        if p.default is None and "None" not in kind and kind != "Any" and default:
             kind += " | None"
-        parts.append(f"{p.name}: {kind}" + ("" if p.default is p.empty else f" = {p.default!r}"))
+        given = p.default is not p.empty and (default or p.name != chosen)
+        parts.append(f"{p.name}: {kind}" + (f" = {p.default!r}" if given else ""))
     return ", ".join(parts)
+
+
+def function_stub(name: str, function, indent: str = "") -> list[str]:
+    """Its line, or one for each of its overloads."""
+    short = name.rpartition(".")[2]
+    if name not in OVERLOADS:
+        return [f"{indent}def {short}({parameters(function)}) -> {returns(name, function)}: ..."]
+    chosen, kinds = OVERLOADS[name]
+    lines = []
+    for k, (kind, result) in enumerate(kinds.items()):
+        lines += [f"{indent}@overload",
+                  f"{indent}def {short}({parameters(function, chosen, kind, k == 0)}) -> "
+                  f"{result}: ..."]
+    return lines
 
 
 def returns(name: str, function) -> str:
@@ -63,25 +93,30 @@ def returns(name: str, function) -> str:
         return RETURNS[name]
     text = inspect.signature(function).return_annotation
     text = text if isinstance(text, str) else "None"
-    return text.replace("np.ndarray", "Array").replace("dict", "dict[str, Any]")
+    text = text.replace("np.ndarray", "Array")
+    return re.sub(r"\bdict\b(?!\[)", "dict[str, Any]", text)
 
 
 def class_stub(cls) -> list[str]:
     name = cls.__name__
     lines = [f"class {name}:"]
+    for field, kind in inspect.get_annotations(cls).items():  # of a dataclass
+        lines.append(f"    {field}: {kind.replace('np.ndarray', 'Array')}")
     for member, value in vars(cls).items():
-        if member.startswith("_") and member not in ("__len__", "__getitem__"):
+        if member.startswith("_") and member not in ("__len__", "__getitem__", "__array__"):
             continue
         function = getattr(value, "fget", None) or getattr(value, "func", None)
         if function is not None:
             lines += ["    @property",
                       f"    def {member}(self) -> {returns(f'{name}.{member}', function)}: ..."]
+        elif member == "__array__":
+            lines.append("    def __array__(self, dtype: npt.DTypeLike | None = None, "
+                         "copy: bool | None = None) -> npt.NDArray[Any]: ...")
         elif member == "__getitem__":
             lines += ["    def __getitem__(self, which: int | str) -> Trajectory: ...",
                       "    def __iter__(self) -> Iterator[Trajectory]: ..."]
         elif inspect.isfunction(value):
-            lines.append(f"    def {member}({parameters(value)}) -> "
-                         f"{returns(f'{name}.{member}', value)}: ...")
+            lines += function_stub(f"{name}.{member}", value, "    ")
     return lines
 
 
@@ -89,13 +124,13 @@ def stubs() -> str:
     lines = [HEAD, "class NotTrusted(UserWarning): ...", "", "class Trajectory(NamedTuple):",
              "    id: str", "    times: Array", "    states: Array", "    inputs: Array", "",
              "class Tuning(NamedTuple):", "    model: Model", "    summary: dict[str, Any]", ""]
-    for cls in (odecast.Data, odecast.Model, odecast.Forecast):
+    for cls in (odecast.Data, odecast.Coefficients, odecast.Covariance, odecast.Draws,
+                odecast.Model, odecast.Forecast):
         lines += [*class_stub(cls), ""]
     for function in (odecast.read, odecast.simulate, odecast.fit, odecast.load, odecast.forecast,
                      odecast.read_forecast, odecast.score, odecast.systems, odecast.lyapunov,
                      odecast.attractor, odecast.tune):
-        name = function.__name__
-        lines.append(f"def {name}({parameters(function)}) -> {returns(name, function)}: ...")
+        lines += function_stub(function.__name__, function)
     regressor, options = odecast.ODERegressor, inspect.signature(odecast.fit).parameters
     init = ", ".join(f"{p.name}: {options[p.name].annotation} = {p.default!r}"
                      for p in inspect.signature(regressor).parameters.values())
@@ -108,7 +143,7 @@ def stubs() -> str:
         result = {"fit": regressor.__name__, "forecast": "Forecast", "score": "float"}
         result = result.get(member, "Array")
         lines.append(f"    def {member}({', '.join(parts)}) -> {result}: ...")
-    return "\n".join(lines).replace(", overload", "") + "\n"
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -356,6 +356,52 @@ nb::object times_of(const Data& d, std::size_t k) {
   return a.array;
 }
 
+/// All of it, for pickle.
+nb::tuple data_state(const Data& d) {
+  nb::list runs;
+  for (std::size_t k = 0; k < d.runs.size(); ++k)
+    runs.append(nb::make_tuple(d.runs[k].id, times_of(d, k), states_of(d, k), inputs_of(d, k)));
+  return nb::make_tuple(d.variables, d.inputs, d.time_input, d.name, d.time_name, d.certified_until,
+                        d.keeps_missing, runs);
+}
+
+/// What data_state took apart. A damaged pickle is refused: every array has a row for each time.
+Data data_from_state(nb::tuple state) {
+  const auto refuse = [](bool good) {
+    if (!good)
+      throw_data({"pickle", "parts that do not fit together", "data of this version of odecast",
+                  "Read the data again."});
+  };
+  refuse(state.size() == 8);
+  const auto text = [&](std::size_t k) { return nb::cast<std::string>(nb::object(state[k])); };
+  Dataset set{.variables = names_of(nb::object(state[0]), "variables")};
+  set.inputs = names_of(nb::object(state[1]), "inputs");
+  set.source = text(3);
+  set.time_name = text(4);
+  set.certified_until = nb::cast<std::optional<double>>(nb::object(state[5]));
+  const auto columns = static_cast<long>(set.variables.size()),
+             driving = static_cast<long>(set.inputs.size());
+  for (const nb::handle part : nb::cast<nb::list>(nb::object(state[7]))) {
+    const auto run = nb::cast<nb::tuple>(part);
+    refuse(run.size() == 4);
+    const nb::object parts[] = {run[1], run[2], run[3]};
+    const Doubles times(parts[0]), states(parts[1]), inputs(parts[2]);
+    refuse(times.dimensions() == 1 && states.dimensions() == 2 && inputs.dimensions() == 2);
+    const long rows = times.size();
+    refuse(rows > 0 && states.size(0) == rows && states.size(1) == columns &&
+           inputs.size(0) == rows && inputs.size(1) == driving);
+    Trajectory& t = set.trajectories.emplace_back();
+    t.id = nb::cast<std::string>(nb::object(run[0]));
+    t.times.assign(times.values().begin(), times.values().end());
+    t.states = Eigen::Map<const Matrix>(states.data(), rows, columns);
+    if (driving > 0) t.inputs = Eigen::Map<const Matrix>(inputs.data(), rows, driving);
+  }
+  refuse(columns > 0 && !set.trajectories.empty());
+  Data d = data_of(std::move(set), text(2));
+  d.keeps_missing = nb::cast<bool>(nb::object(state[6]));
+  return d;
+}
+
 /// A panel per variable, at most six; long lines are thinned.
 std::string data_figure(const Data& d) {
   constexpr std::size_t kPanels = 6;
@@ -459,7 +505,9 @@ void bind_data(nb::module_& m) {
              });
              return std::pair(to_array(rows.states), to_array(rows.derivatives));
            })
-      .def("svg", &data_figure);
+      .def("svg", &data_figure)
+      .def("state", &data_state);
+  m.def("data_from_state", &data_from_state);
   m.def("read_files", &read_files);
   m.def("read_bytes", &read_bytes);
   m.def("from_arrays", &from_arrays, nb::arg("times").none(), nb::arg("states"),
@@ -471,7 +519,7 @@ void bind_data(nb::module_& m) {
         cli::Simulation made =
             unlocked(progress, [&](Watch& watch) { return cli::simulate(a, observer(watch)); });
         if (made.status != SolveStatus::finished)
-          throw std::runtime_error(spelled(cli::simulate_complaint(a, made), Spelling::keywords));
+          throw std::runtime_error(in_python(cli::simulate_complaint(a, made)));
         made.data.source = system;
         return data_of(std::move(made.data));
       },

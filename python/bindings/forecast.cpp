@@ -401,7 +401,7 @@ void bind_forecast(nb::module_& m) {
       .def_prop_ro(
           "complete",
           [](const FinishedForecast& f) { return f.forecast.status == ForecastStatus::complete; })
-      .def_prop_ro("reason", &value<&Forecast::reason>)
+      .def_prop_ro("reason", [](const FinishedForecast& f) { return in_python(f.forecast.reason); })
       .def_prop_ro("samples",
                    [](const FinishedForecast& f) {
                      nb::list list;

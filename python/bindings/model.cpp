@@ -11,6 +11,7 @@
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/text.hpp"
 #include "odecast/learning/fields.hpp"
+#include "odecast/model/coefficients.hpp"
 #include "odecast/model/equations.hpp"
 #include "odecast/model/model_file.hpp"
 #include "odecast/report/fit_page.hpp"
@@ -79,12 +80,12 @@ FitResult fit_data(const Data& data, const FitPlan& plan, std::optional<std::str
                            : fit(*data.dataset(), options, observer(watch));
     const FitSummary& summary = learnt.summary;
     if (!summary.trusted)
-      result.complaint = "training: " + spelled(summary.reason, Spelling::keywords) +
+      result.complaint = "training: " + in_python(summary.reason) +
                          (summary.usable ? "; do not trust the model" : "; there is no model");
     if (!summary.usable) return;
     result.model = std::make_shared<FittedModel>(learnt.model);
     result.model->summary = cli::fit_json(learnt);
-    result.model->summary["reason"] = spelled(learnt.model.training.reason, Spelling::keywords);
+    result.model->summary["reason"] = in_python(learnt.model.training.reason);
     if (!page) return;
     Origin made{.command = call, .versions = cli::versions()};
     if (plan.calibrate)
@@ -168,11 +169,44 @@ nb::object equations_of(const FittedModel& m, nb::dict keywords) {
   const cli::Arguments a = words(command, "model", keywords);
   const std::string format = a.text("--format");
   if (format == "json") return to_python(cli::equations_json(m.model));
-  return nb::cast(spelled(cli::equations_text(a, m.model,
-                                              format == "latex" ? EquationFormat::latex
-                                              : format == "c"   ? EquationFormat::c
-                                                                : EquationFormat::text),
-                          Spelling::keywords));
+  return nb::cast(in_python(cli::equations_text(a, m.model,
+                                                format == "latex" ? EquationFormat::latex
+                                                : format == "c"   ? EquationFormat::c
+                                                                  : EquationFormat::text)));
+}
+
+/// Of every coefficient's monomial: its name, and the powers of the arguments.
+nb::list monomials_of(const FittedModel& m) {
+  const auto basis = monomials(m.model);
+  const auto names = m.model.arguments();
+  nb::list list;
+  for (int k = 0; k < basis->size(); ++k)
+    list.append(nb::make_tuple(monomial_text(basis->powers(k), names), basis->powers(k)));
+  return list;
+}
+
+/// draws × variables × monomials in one line, and the states in which the data end, or None.
+std::pair<nb::object, nb::object> draws_of(const FittedModel& m, long draws, std::uint64_t seed,
+                                           nb::object progress) {
+  const CoefficientDraws drawn = unlocked(progress, [&](Watch& watch) {
+    return draw_coefficients(m.model, draws, seed, observer(watch));
+  });
+  const long each = drawn.coefficients.empty() ? 0 : drawn.coefficients.front().size();
+  NewArray values = new_array(draws * each);
+  for (long k = 0; k < draws; ++k)
+    std::copy_n(drawn.coefficients[static_cast<std::size_t>(k)].data(), each,
+                values.data + k * each);
+  return {values.array, drawn.starts.size() > 0 ? to_array(drawn.starts) : nb::none()};
+}
+
+/// Equation and monomial of every coefficient of the most probable set, their means and covariance.
+nb::tuple covariance_of(const FittedModel& m) {
+  const SetOfTerms set = most_probable_terms(m.model);
+  std::vector<std::pair<int, int>> places;
+  for (const FieldTerm& t : set.support) places.emplace_back(t.equation, t.monomial);
+  return nb::make_tuple(
+      places, to_array(std::span(set.mean.data(), static_cast<std::size_t>(set.mean.size()))),
+      to_array(set.covariance));
 }
 
 }  // namespace
@@ -205,7 +239,7 @@ void bind_model(nb::module_& m) {
             if (!f.summary.is_null()) return to_python(f.summary);
             const auto& t = f.model.training;
             return to_python({{"status", t.status},
-                              {"reason", spelled(t.reason, Spelling::keywords)},
+                              {"reason", in_python(t.reason)},
                               {"objective", t.objective ? cli::Json(*t.objective) : cli::Json()},
                               {"rows", t.rows},
                               {"trajectories", t.trajectories},
@@ -224,18 +258,24 @@ void bind_model(nb::module_& m) {
       .def("predict", &predict, nb::arg("at"), nb::arg("with_sd") = false)
       .def("equations", &equations_of)
       .def("equations_html",
-           [](const FittedModel& f) {
-             const bool sets = best_set_probability(f.model).has_value();
+           [](const FittedModel& f, bool best) {
              return render_equations(
                  {f.model.arguments(),
-                  readable_equations(f.model, 0.01, sets ? Centre::best : Centre::mean), "",
+                  readable_equations(f.model, 0.01, best ? Centre::best : Centre::mean), "",
                   f.model.kind == ModelKind::map});
            })
+      .def_prop_ro("best_probability",
+                   [](const FittedModel& f) { return best_set_probability(f.model); })
+      .def_prop_ro("monomials", &monomials_of)
+      .def_prop_ro("covariance", &covariance_of)
+      .def("draws", &draws_of, nb::arg("draws"), nb::arg("seed"), nb::arg("progress").none())
       .def("save",
            [](const FittedModel& f, const std::string& path) {
              unlocked(nb::none(), [&](Watch&) { save_model(f.model, path); });
            })
-      .def("to_text", [](const FittedModel& f) { return model_to_text(f.model); });
+      .def("to_text", [](const FittedModel& f) { return model_to_text(f.model); })
+      .def("told",
+           [](const FittedModel& f) { return std::pair(f.summary.dump(), f.calibration.dump()); });
   nb::class_<FitResult>(m, "FitResult")
       .def_ro("model", &FitResult::model)
       .def_ro("complaint", &FitResult::complaint);
@@ -244,9 +284,13 @@ void bind_model(nb::module_& m) {
   m.def("fit", &fit_data, nb::arg("data"), nb::arg("plan"), nb::arg("report").none(),
         nb::arg("title"), nb::arg("progress").none(), nb::arg("call"));
   m.def("load", &load);
-  m.def("model_from_text", [](const std::string& text) {
-    return std::make_shared<FittedModel>(model_from_text(text, "model"));
-  });
+  m.def("model_from_text",
+        [](const std::string& text, const std::string& summary, const std::string& calibration) {
+          auto model = std::make_shared<FittedModel>(model_from_text(text, "pickle"));
+          model->summary = cli::Json::parse(summary);
+          model->calibration = cli::Json::parse(calibration);
+          return model;
+        });
 }
 
 }  // namespace odecast::python

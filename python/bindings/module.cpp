@@ -43,6 +43,7 @@ nb::list options_of(const std::string& name) {
     d["type"] = field ? types[static_cast<int>(field->type)] : type_of(o);
     d["value"] = o.value;
     d["help"] = o.help;
+    d["group"] = o.group;
     d["initial"] = o.initial;
     d["choices"] = field ? field->choices : o.choices;
     list.append(d);
@@ -61,7 +62,7 @@ NB_MODULE(_core, m) {
       std::rethrow_exception(thrown);
     } catch (const Error& e) {
       PyErr_SetString(e.kind() == ErrorKind::file ? PyExc_OSError : PyExc_ValueError,
-                      spelled(e.marked(), Spelling::keywords).c_str());
+                      in_python(e.marked()).c_str());
     } catch (const std::bad_cast&) {
       PyErr_SetString(PyExc_TypeError,
                       "an argument, or a part of one, is of another type than expected");

@@ -125,6 +125,57 @@ nb::object to_python(const cli::Json& json) {
   return nb::none();
 }
 
+namespace {
+
+bool of_name(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
+
+void replace_all(std::string& text, std::string_view old, std::string_view by) {
+  for (std::size_t at = text.find(old); at != text.npos; at = text.find(old, at + by.size()))
+    text.replace(at, old.size(), by);
+}
+
+/// by(the rest of `text` behind it) for every keyword `name=`.
+template <class By>
+void replace_keyword(std::string& text, const std::string& name, const By& by) {
+  for (std::size_t at = text.find(name + "="); at != text.npos;
+       at = text.find(name + "=", at + name.size() + 1))
+    if (at == 0 || !of_name(text[at - 1]))
+      text.replace(at, name.size() + 1, by(std::string_view(text).substr(at + name.size() + 1)));
+}
+
+}  // namespace
+
+std::string in_python(std::string_view marked) {
+  std::string text = spelled(marked, Spelling::keywords);
+  // time= NAME, step= 0.1: the value follows at once.
+  for (std::size_t at = text.find("= "); at != text.npos; at = text.find("= ", at + 1)) {
+    const std::string_view value = std::string_view(text).substr(at + 2);
+    const auto is = [&](std::size_t k, char first, char last) {
+      return k < value.size() && value[k] >= first && value[k] <= last;
+    };
+    const bool word = is(0, 'A', 'Z') && !is(1, 'a', 'z');
+    if (at > 0 && of_name(text[at - 1]) && (word || is(0, '0', '9'))) text.erase(at + 1, 1);
+  }
+  for (const char* flag : {"sort", "observations", "calibrate", "raw", "robust", "all"})
+    replace_keyword(text, flag, [&](std::string_view rest) {
+      const bool bare = rest.empty() || std::string_view(".,;) ").find(rest[0]) != rest.npos;
+      return std::string(flag) + (bare ? "=True" : "=");
+    });
+  replace_keyword(text, "from", [](std::string_view) { return "from_="; });
+  if (text.starts_with("odecast ") && text.find(':') == text.find_first_of(" :", 8))
+    text.erase(0, 8);
+  replace_all(text, "(odecast calibrate)", "(model.calibrate)");
+  replace_all(text, "`odecast systems`", "odecast.systems()");
+  const std::string_view about = "`odecast systems ";
+  if (const auto at = text.find(about), end = text.find('`', at + 1);
+      at != text.npos && end != text.npos)
+    text = text.substr(0, at) + "odecast.systems('" +
+           text.substr(at + about.size(), end - at - about.size()) + "')" + text.substr(end + 1);
+  replace_all(text, ", separated by commas", "");
+  replace_all(text, " with -o", "");
+  return text;
+}
+
 std::vector<std::string> names_of(nb::handle value, const char* argument) {
   if (value.is_none()) return {};
   if (nb::isinstance<nb::str>(value)) return {nb::cast<std::string>(value)};

@@ -63,6 +63,10 @@ std::string word(nb::handle value);
 /// sort=True is --sort, from_=3 is --from=3. None and False leave an option out.
 cli::Arguments words(const cli::Command& command, const std::string& positional, nb::dict keywords);
 
+/// A message as Python says it: keywords for options, True for a switch that is to be set,
+/// functions of the package for commands.
+std::string in_python(std::string_view marked);
+
 /// A name, a sequence of names, or None for none. Throws nb::python_error, a TypeError that names
 /// the argument, for anything else.
 std::vector<std::string> names_of(nb::handle value, const char* argument);

@@ -18,7 +18,7 @@ Told lyapunov(const FittedModel* m, const std::string& name, nb::dict keywords,
   });
   const bool good = found.spectrum.status == SolveStatus::finished;
   return {to_python(cli::lyapunov_json(name, found)),
-          good ? "" : spelled(cli::lyapunov_complaint(found.spectrum), Spelling::keywords)};
+          good ? "" : in_python(cli::lyapunov_complaint(found.spectrum))};
 }
 
 Told attractor(const FittedModel& m, const Data& data, nb::dict keywords, nb::object progress) {

@@ -12,6 +12,7 @@ import numpy as np
 from . import _core
 from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
+from ._tables import as_frame, read_table, reader_of
 
 _FIT = table("fit")
 _READ = {name: _FIT[name] for name in READING}
@@ -67,7 +68,9 @@ def is_path(source) -> bool:
 
 
 def is_frame(source) -> bool:
-    return hasattr(source, "columns") and hasattr(source, "to_numpy")
+    """A pandas DataFrame, or an xarray DataArray or Dataset, which becomes one."""
+    return (hasattr(source, "columns") and hasattr(source, "to_numpy")
+            or type(source).__module__.partition(".")[0] == "xarray")
 
 
 def _array_list(arrays) -> list | None:
@@ -91,8 +94,9 @@ class Data:
     (601,)
     """
 
-    def __init__(self, core):
+    def __init__(self, core, index=None):
         self._core = core
+        self._index = index  # the name of the times where they were the index of a DataFrame
 
     variables = Part("list[str]", "Names of the variables.")
     inputs = Part("list[str]", "Names of what drives the system.")
@@ -122,7 +126,7 @@ class Data:
         """
         check("split", _SPLIT, options)
         early, late = self._core.split(options)
-        return Data(early), Data(late)
+        return Data(early, self._index), Data(late, self._index)
 
     def save(self, path) -> None:
         """Writes CSV, or NumPy arrays where the name ends in .npy or .npz.
@@ -138,7 +142,7 @@ class Data:
 
     def to_dataframe(self):
         """A pandas DataFrame: time, variables, inputs, and the trajectory's id where there are
-        several.
+        several. The time is its index where it was that of the DataFrame that was read.
 
         >>> import odecast
         >>> odecast.simulate("SprottB", until=1, step=0.5).to_dataframe().columns.tolist()
@@ -155,7 +159,10 @@ class Data:
             if run.inputs.size:
                 frame[self.inputs[: run.inputs.shape[1]]] = run.inputs
             frames.append(frame)
-        return pandas.concat(frames, ignore_index=True)
+        whole = pandas.concat(frames, ignore_index=True)
+        if self._index is None:
+            return whole
+        return whole.set_index(self._core.time_column).rename_axis(self._index or None)
 
     def inspect(self) -> dict:
         """What one pass over the rows tells: sampling, gaps, range, mean, spread and noise of every
@@ -167,6 +174,9 @@ class Data:
         (1001, True, 0)
         """
         return self._core.inspect()
+
+    def __reduce__(self):
+        return _from_state, (self._index, *self._core.state())
 
     def __repr__(self) -> str:
         several = f" in {len(self)} trajectories" if len(self) > 1 else ""
@@ -187,6 +197,11 @@ class Data:
                 f"{lines}</table>{self._core.svg()}")
 
 
+def _from_state(index, *state) -> Data:
+    """What pickle and copy restore."""
+    return Data(_core.data_from_state(state), index)
+
+
 @document(_READ)
 def read(source, states=None, drive=None, **options) -> Data:
     """Observations from files, arrays or a data frame.
@@ -194,10 +209,11 @@ def read(source, states=None, drive=None, **options) -> Data:
     Parameters
     ----------
     source : path or list of paths
-        CSV in any dialect, .npy or .npz, gzipped or not; several files are several trajectories.
-    source : pandas.DataFrame
-        A column of times (``t`` or ``time``, or the index), one per variable, and perhaps
-        ``trajectory``.
+        CSV in any dialect, .npy or .npz, gzipped or not; .parquet, .nc or .h5 by pandas and
+        pyarrow, xarray, h5py where they are installed. Several files are several trajectories.
+    source : pandas.DataFrame, xarray.Dataset or xarray.DataArray
+        A column of times (``t`` or ``time``) or an index of them, a column per variable, and
+        perhaps ``trajectory``.
     source, states : arrays
         Times, and a row of variables for each. Lists of arrays are several trajectories; one array
         of times serves all. A number instead of times is their spacing. C-contiguous float64 arrays
@@ -220,11 +236,14 @@ def read(source, states=None, drive=None, **options) -> Data:
     check("read", _READ, options)
     if states is None and drive is None:
         if is_path(source):
-            return Data(_core.read_files([os.fspath(source)], options))
+            source = [source]
         if isinstance(source, (list, tuple)) and source and all(is_path(s) for s in source):
-            return Data(_core.read_files([os.fspath(s) for s in source], options))
+            paths = [os.fspath(s) for s in source]
+            if not any(map(reader_of, paths)):
+                return Data(_core.read_files(paths, options))
+            return _from_frame(_joined(paths, options), paths[0], options)
         if is_frame(source):
-            return Data(_core.read_bytes(_frame_bytes(source), "DataFrame", options))
+            return _from_frame(source, type(source).__name__, options)
         arrays = _array_list(source) or [contiguous(source)]
         return Data(_core.from_arrays(None, arrays, None, options, "data"))
     if states is None:
@@ -251,12 +270,48 @@ def read(source, states=None, drive=None, **options) -> Data:
     return Data(_core.from_arrays(times, arrays, drive, options, "data"))
 
 
+def _joined(paths: list[str], options: dict):
+    """The tables of the files below each other, each a trajectory of its own."""
+    if not all(map(reader_of, paths)):
+        raise ValueError(f"input {paths[0]!r}: found it beside files of another kind, expected one "
+                         "kind. Read them with pandas and give one DataFrame.")
+    frames = [as_frame(read_table(path)) for path in paths]
+    if len(frames) == 1:
+        return frames[0]
+    import pandas
+
+    return pandas.concat([_with_times(frame, options)[0].assign(trajectory=k + 1)
+                          for k, frame in enumerate(frames)], ignore_index=True)
+
+
+def _from_frame(source, name: str, options: dict) -> Data:
+    frame, index = _with_times(as_frame(source), options)
+    return Data(_core.read_bytes(_frame_bytes(frame), name, options), index)
+
+
+def _with_times(frame, options: dict):
+    """The DataFrame with an index of times as a column, and the name of that index, "" where it has
+    none; None where the index is something else. Sets ``time`` where only it can be meant."""
+    index = frame.index
+    if index.nlevels > 1:
+        return frame.reset_index(), None
+    names = [str(c) for c in frame.columns]
+    wanted = options.get("time")
+    timed = wanted in names if wanted else any(n in ("t", "time", "T", "Time") for n in names)
+    counts = type(index).__name__ == "RangeIndex"
+    if timed or index.dtype.kind not in "iuf" or (counts and index.name is None):
+        return (frame if index.name is None else frame.reset_index()), None
+    column = wanted or (str(index.name) if index.name is not None else "t")
+    if column not in names:
+        options["time"] = column
+    return (frame.rename_axis(column).reset_index(),
+            str(index.name) if index.name is not None else "")
+
+
 def _frame_bytes(frame) -> bytes:
     """The columns as an .npz archive, which C++ reads with all its checks."""
     import zipfile
 
-    if frame.index.name is not None:
-        frame = frame.reset_index()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in frame.columns:

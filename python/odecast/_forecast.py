@@ -24,13 +24,13 @@ _PAGE = {name: o for name, o in table("forecast").items()
          if name in ("trajectory", "lyapunov", "system")}
 
 
-def finish(core) -> Forecast:
+def finish(core, index=None) -> Forecast:
     """The forecast; a warning where it is not to be trusted, an error where there is none."""
     if not core.complete:
         if len(core.times) < 2:
             raise RuntimeError(core.reason)
         warnings.warn(core.reason, NotTrusted, stacklevel=3)
-    return Forecast(core)
+    return Forecast(core, index)
 
 
 class Forecast:
@@ -44,8 +44,9 @@ class Forecast:
     True
     """
 
-    def __init__(self, core):
+    def __init__(self, core, index=None):
         self._core = core
+        self._index = index  # the name of the times where they were the index of a DataFrame
 
     variables = Part("list[str]", "Names of the variables: the columns of all arrays.")
     level = Part("float", "Confidence level of the bands.")
@@ -64,8 +65,16 @@ class Forecast:
                             "Lower quantile of an observation, with ``observations=True``.")
     observed_q_upper = Part("np.ndarray | None", "Upper quantile of it.")
     alive = Part("np.ndarray", "1 - P(blow-up by that time).")
-    samples = Part("list[np.ndarray]", "The first draws whole, times × variables each; one that "
-                                       "blows up and counts until then has fewer rows.")
+
+    @cached_property
+    def samples(self) -> np.ndarray:
+        """The first draws whole, draws × times × variables; NaN after the end of one that blows up
+        and counts until then."""
+        samples = self._core.samples
+        whole = np.full((len(samples), *self.mean.shape), np.nan)
+        for k, sample in enumerate(samples):
+            whole[k, : len(sample)] = sample
+        return whole
 
     @cached_property
     def lower(self) -> np.ndarray:
@@ -81,7 +90,8 @@ class Forecast:
         return self.q_upper if upper is None else upper
 
     def to_dataframe(self):
-        """A pandas DataFrame with the columns of the CSV that :meth:`save` writes.
+        """A pandas DataFrame with the columns of the CSV that :meth:`save` writes; the times are
+        its index where they were that of the DataFrame of the fit.
 
         >>> import odecast
         >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
@@ -92,8 +102,11 @@ class Forecast:
         import pandas
 
         head, rows = self._core.to_text().split("\n", 1)
-        return pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2),
-                                columns=next(csv.reader([head])))
+        frame = pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2),
+                                 columns=next(csv.reader([head])))
+        if self._index is None:
+            return frame
+        return frame.set_index(frame.columns[0]).rename_axis(self._index or None)
 
     def to_xarray(self):
         """An xarray Dataset with the dimensions time, variable and, for the samples, draw.
@@ -112,11 +125,8 @@ class Forecast:
             if values is not None:
                 arrays[name] = (("time", "variable"), values)
         arrays["alive"] = (("time",), self.alive)
-        if self.samples:
-            whole = np.full((len(self.samples), *self.mean.shape), np.nan)
-            for k, sample in enumerate(self.samples):
-                whole[k, : len(sample)] = sample
-            arrays["samples"] = (("draw", "time", "variable"), whole)
+        if len(self.samples):
+            arrays["samples"] = (("draw", "time", "variable"), self.samples)
         coords = {"time": self.times, "variable": self.variables}
         if "samples" in arrays:
             coords["draw"] = np.arange(len(self.samples))
@@ -135,6 +145,7 @@ class Forecast:
         3
         """
         import matplotlib.pyplot as plt
+        from matplotlib.ticker import MaxNLocator
 
         names = self.variables if variables is None else list(variables)
         unknown = [name for name in names if name not in self.variables]
@@ -158,7 +169,10 @@ class Forecast:
                 axis.plot(run.times[inside], run.states[inside, columns.index(name)], "k",
                           linewidth=1, label="truth")
             axis.set_ylabel(name)
-        axes[-1].set_xlabel("t")
+        axes[-1].set_xlabel(self._index or "t")
+        if self.times[-1] - self.times[0] >= 4:  # ticks at whole years, never at 1922.5
+            axes[-1].xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+            axes[-1].ticklabel_format(axis="x", useOffset=False)
         axes[0].legend(loc="upper left", ncols=3, frameon=False)
         return axes
 
@@ -210,7 +224,7 @@ class Forecast:
         return self._core.svg(truth and truth._core, "")
 
     def __reduce__(self):
-        return _from_state, self._core.state()
+        return _from_state, (self._index, *self._core.state())
 
     def __repr__(self) -> str:
         made = self.summary
@@ -222,9 +236,9 @@ class Forecast:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.svg()}"
 
 
-def _from_state(*state) -> Forecast:
+def _from_state(index, *state) -> Forecast:
     """What pickle and copy restore."""
-    return Forecast(_core.forecast_from_state(state))
+    return Forecast(_core.forecast_from_state(state), index)
 
 
 def read_forecast(path) -> Forecast:

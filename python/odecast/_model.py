@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import keyword
+import operator
 import os
 import warnings
 from typing import Literal
@@ -10,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from . import _core
+from ._coefficients import Coefficients, Covariance, Draws
 from ._data import Data, as_data, contiguous, is_frame, is_path, plain, read, whole
 from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
@@ -52,7 +55,10 @@ def spelled_call(function: str, positional: list, options: dict) -> str:
 
 @document(_FIT)
 def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
-    """Learns a model from observations.
+    """Learns a model from observations. Without options: the polynomial equations that the
+    observations support, with the posterior of their coefficients (``posterior="trajectory"``).
+    What holds for one method only stands under its heading below; None is the method's own choice,
+    which the text names.
 
     Parameters
     ----------
@@ -69,12 +75,12 @@ def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
     %OPTIONS%
 
     >>> import odecast
-    >>> data = odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002)
-    >>> model = odecast.fit(data, dropout=0, derivative="central8", terms="select")
-    >>> print(model.equations().strip())
-    dx/dt = 1.0000 y z
-    dy/dt = 1.0000 x - 1.0000 y
-    dz/dt = -1.0000 x y + 1.0000
+    >>> data = odecast.simulate("SprottB", until=20, step=0.02, noise=0.01)
+    >>> model = odecast.fit(data)
+    >>> print(model.equations(set="best").strip())
+    dx/dt = ...(±...) y z
+    dy/dt = ...(±...) x - ...(±...) y
+    dz/dt = -...(±...) x y + ...(±...)
     """
     check("fit", _FIT, options)
     asked = dict(options)
@@ -91,7 +97,7 @@ def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
         if result.model is None:
             raise RuntimeError(result.complaint)
         warnings.warn(result.complaint, NotTrusted, stacklevel=2)
-    return Model(result.model)
+    return Model(result.model, data._index)
 
 
 def load(path) -> Model:
@@ -116,8 +122,9 @@ class Model:
     <odecast.Model of x, y, z: 101 rows, converged>
     """
 
-    def __init__(self, core):
+    def __init__(self, core, index=None):
         self._core = core
+        self._index = index  # the name of the times where they were the index of a DataFrame
 
     variables = Part("list[str]", "Names of the variables.")
     inputs = Part("list[str]", "Names of what drives the system.")
@@ -150,22 +157,162 @@ class Model:
             u = contiguous(u)
         return self._core.predict(u, return_sd)
 
-    def equations(self, format: Literal["text", "latex", "json", "c"] = "text", all: bool = False,
-                  centre: Literal["mean", "median"] | None = None,
+    def equations(self, format: Literal["text", "latex", "json", "c", "python", "sympy"] = "text",
+                  all: bool = False, centre: Literal["mean", "median"] | None = None,
                   set: Literal["best", "average"] | None = None):
-        """The learnt equations: text, ``"latex"`` or ``"c"`` as text, ``"json"`` as dictionary with
-        exact mean, standard deviation and probability of every coefficient. Text shows the most
-        probable set of terms and the average that forecasts use, LaTeX the former, C the latter,
-        unless ``set`` says which. Small terms are left out of text and LaTeX unless ``all``.
-        ``centre="median"`` is for a bootstrap.
+        """The learnt equations.
+
+        Parameters
+        ----------
+        format : str
+            ``"text"`` and ``"latex"`` to read, ``"c"`` and ``"python"`` to compute with, as text;
+            ``"sympy"``: a dictionary of SymPy expressions, one per variable; ``"json"``: a
+            dictionary with exact mean, standard deviation and probability of every coefficient.
+            ``"python"`` defines ``f(t, u)`` with du/dt as a list, for SciPy's ``solve_ivp``;
+            measured inputs of a driven system are a third argument.
+        all : bool
+            Show small terms too, which text and LaTeX leave out.
+        centre : str
+            ``"median"`` is for a bootstrap.
+        set : str
+            ``"best"``: the most probable set of terms; ``"average"``: over all sets, which
+            forecasts use. By default text shows both, LaTeX and SymPy the best, C and Python the
+            average.
 
         >>> import odecast
         >>> model = odecast.fit(odecast.simulate("SprottB", until=2))
         >>> model.equations("json")["variables"]
         ['x', 'y', 'z']
+        >>> space = {}
+        >>> exec(model.equations("python"), space)
+        >>> [round(rate, 4) for rate in space["f"](0, [1.0, 2.0, 3.0])]
+        [6.0, -1.0, -1.0]
         """
+        formats = ("text", "latex", "json", "c", "python", "sympy")
+        if format not in formats:
+            raise ValueError(f"format=: found {format!r}, expected one of {', '.join(formats)}. "
+                             "Use one of these.")
         given = {"format": format, "all": all, "centre": centre, "set": set}
-        return self._core.equations({k: v for k, v in given.items() if v not in (None, False)})
+        given = {k: v for k, v in given.items() if v not in (None, False)}
+        if format not in ("python", "sympy"):
+            return self._core.equations(given)
+        self._core.equations({**given, "format": "c"})  # refuses what cannot be
+        found = self._core.equations({"format": "json"})
+        best = (set or ("best" if format == "sympy" and centre is None else "average")) == "best"
+        if best and "best" in found:
+            found = found["best"]
+        rows = [[(term[centre or "mean"], term["powers"]) for term in equation["terms"]]
+                for equation in found["equations"]]
+        if format == "python":
+            return self._python(rows, "the most probable set of terms" if best else
+                                f"the {centre or 'mean'} over the posterior")
+        return self._sympy(rows)
+
+    def _python(self, rows: list, what: str) -> str:
+        """The source of f(t, u), or f(t, u, w) where measured inputs w drive the system."""
+        names, measured = self.variables + self.inputs, self._measured()
+        given = names[: len(self.variables) + len(measured)]
+        if all(n.isidentifier() and n.isascii() and not keyword.iskeyword(n)
+               and n not in ("f", "t", "u", "w") for n in given):
+            unpack = [f"    {', '.join(part)}{',' * (len(part) == 1)} = {letter}\n"
+                      for part, letter in ((self.variables, "u"), (measured, "w")) if part]
+            symbols = given
+        else:
+            unpack = []
+            symbols = [f"u[{k}]" for k in range(len(self.variables))]
+            symbols += [f"w[{k}]" for k in range(len(measured))]
+        symbols = symbols + ["t"] * (len(names) - len(given))  # an input that is the time itself
+
+        def product(coefficient, powers):
+            return " * ".join([repr(coefficient)] + [
+                symbol if power == 1 else f"{symbol}**{power}"
+                for symbol, power in zip(symbols, powers) if power])
+
+        left = "the next" if self.kind == "map" else "d/dt of"
+        sums = [" + ".join(product(*term) for term in row).replace("+ -", "- ") for row in rows]
+        lines = "".join(f"        {total or '0.0'},\n" for total in sums)
+        about = f"# {left} u = ({plain(self.variables)})"
+        about += f", driven by w = ({plain(measured)})" if measured else ""
+        return (f"{about}: {what}, learnt by odecast.\ndef f(t, u{', w' if measured else ''}):\n"
+                f"{''.join(unpack)}    return [\n{lines}    ]\n")
+
+    def _sympy(self, rows: list) -> dict:
+        try:
+            import sympy
+        except ImportError as error:
+            raise ImportError('equations("sympy") needs SymPy: pip install sympy') from error
+        symbols = [sympy.Symbol(name) for name in self.variables + self.inputs]
+        return {variable: sympy.Add(*(
+            sympy.Mul(sympy.Float(coefficient), *(s**p for s, p in zip(symbols, powers)))
+            for coefficient, powers in row)) for variable, row in zip(self.variables, rows)}
+
+    @property
+    def coefficients(self) -> Coefficients:
+        """Mean, standard deviation and probability of every coefficient, with their names.
+
+        >>> import odecast
+        >>> known = odecast.fit(odecast.simulate("SprottB", until=10)).coefficients
+        >>> float(known.probability[0, known.terms.index("y z")].round(4))
+        1.0
+        """
+        terms, powers = self._monomials()
+        place = {tuple(p): k for k, p in enumerate(powers.tolist())}
+        parts = {name: np.zeros((len(self.variables), len(terms)))
+                 for name in ("mean", "sd", "probability")}
+        for i, equation in enumerate(self._core.equations({"format": "json"})["equations"]):
+            for term in equation["terms"]:
+                for name, array in parts.items():
+                    array[i, place[tuple(term["powers"])]] = term[name]
+        return Coefficients(list(self.variables), terms, powers, **parts)
+
+    @property
+    def covariance(self) -> Covariance:
+        """That of the coefficients of the most probable set of terms; of a model without such sets
+        take that of :meth:`draws`.
+
+        >>> import odecast
+        >>> found = odecast.fit(odecast.simulate("SprottB", until=10, noise=0.01)).covariance
+        >>> found.matrix.shape == (len(found.names),) * 2
+        True
+        """
+        places, mean, matrix = self._core.covariance
+        terms, _ = self._monomials()
+        return Covariance([(self.variables[i], terms[k]) for i, k in places], mean, matrix,
+                          self._core.best_probability)
+
+    def draws(self, n: int = 1000, *, seed: int = 1, progress=None) -> Draws:
+        """Coefficients drawn from the posterior: those of the trajectories that a forecast of the
+        same ``seed`` integrates, in their order.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        seed : int
+            Of the random numbers.
+        progress : bool or callable
+            As for :func:`fit`.
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
+        >>> model.draws(200).values.mean(axis=0).round(4)[1, :3] + 0
+        array([ 0.,  1., -1.])
+        """
+        n, seed = operator.index(n), operator.index(seed)
+        if n < 1:
+            raise ValueError(f"n=: found {n}, expected a whole number from 1 on. Ask for draws.")
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"seed=: found {seed}, expected a whole number from 0 to 2^64 - 1. "
+                             "Choose one of these.")
+        terms, powers = self._monomials()
+        with watched(progress) as bar:
+            values, start = self._core.draws(n, seed, bar)
+        return Draws(values.reshape(n, len(self.variables), len(terms)), list(self.variables),
+                     terms, powers, start, seed)
+
+    def _monomials(self) -> tuple[list[str], np.ndarray]:
+        terms, powers = zip(*self._core.monomials)
+        return list(terms), np.array(powers)
 
     def save(self, path) -> None:
         """Writes the model as JSON, the same bytes as ``odecast fit`` does. See :func:`load` for an
@@ -233,9 +380,10 @@ class Model:
                 one = _core.forecast_single(self._core, keywords, at, drive, bar)
             if one.complaint:
                 warnings.warn(one.complaint, NotTrusted, stacklevel=2)
-            return Data(one.data)
+            return Data(one.data, self._index)
         with watched(progress) as bar:
-            return finish(_core.forecast_model(self._core, keywords, at, drive, samples, bar, call))
+            return finish(_core.forecast_model(self._core, keywords, at, drive, samples, bar, call),
+                          self._index)
 
     def evaluate(self, truth, *, progress=None, **options) -> dict:
         """Forecasts from many rows of held-out data and scores them together: the dictionary that
@@ -283,7 +431,7 @@ class Model:
         >>> calibrated.calibration["starts"], calibrated.calibration["level"]
         (40, 0.95)
         """
-        model = Model(self._judged("calibrate", truth, progress, options))
+        model = Model(self._judged("calibrate", truth, progress, options), self._index)
         _warn_of(model.calibration)
         return model
 
@@ -325,7 +473,7 @@ class Model:
         return contiguous(times), contiguous(values)
 
     def __reduce__(self):
-        return _from_text, (self._core.to_text(),)
+        return _from_text, (self._core.to_text(), *self._core.told(), self._index)
 
     def __repr__(self) -> str:
         rows, status = self.summary["rows"], self.summary["status"]
@@ -335,11 +483,45 @@ class Model:
         head = f"<p>{html.escape(repr(self)[1:-1])}</p>"
         if not self._core.polynomial:
             return head + "<p>A general network: no equations.</p>"
-        return head + self._core.equations_html()
+        probability, average = self._core.best_probability, self._equations_html(False)
+        if probability is None or probability > 0.995:
+            shown = average
+        else:
+            shown = (f"<p>The most probable set of terms, of probability {probability:.2g}:</p>"
+                     f"{self._equations_html(True)}<details><summary>The average over all sets, "
+                     f"which forecasts use</summary>{average}</details>")
+        return f'{_STYLE}<div class="odecast-model">{head}{shown}</div>'
+
+    def _equations_html(self, best: bool) -> str:
+        """As on a page, with words for a notebook."""
+        text = self._core.equations_html(best)
+        words = {"<code>odecast equations --all</code>": "<code>model.equations(all=True)</code>"}
+        if best:
+            words["over the draws"] = "in this set"
+        if 'class="unsure"' not in text:
+            words[" Terms in grey are within two standard deviations of zero."] = ""
+        for theirs, ours in words.items():
+            text = text.replace(theirs, ours)
+        return text
 
 
-def _from_text(text: str) -> Model:
-    return Model(_core.model_from_text(text))
+# What the pages' style sheet does, for a notebook, whose colours are not known: grey is what is
+# half transparent.
+_STYLE = """<style>
+.odecast-model .equation { display: flex; align-items: center; gap: 0.5em; padding: 0.3em 0; }
+.odecast-model .equation > math { flex: none; }
+.odecast-model .equation > div { display: flex; flex-wrap: wrap; align-items: baseline;
+  gap: 0.3em 0.45em; }
+.odecast-model math { font-size: 1.12em; }
+.odecast-model math .sd { font-size: 0.88em; opacity: 0.7; }
+.odecast-model math.unsure { opacity: 0.45; }
+.odecast-model .hint { opacity: 0.7; font-size: 0.9em; }
+</style>"""
+
+
+def _from_text(text: str, summary: str, calibration: str, index: str | None) -> Model:
+    """What pickle and copy restore."""
+    return Model(_core.model_from_text(text, summary, calibration), index)
 
 
 Model.forecast = document(_FORECAST)(Model.forecast)

@@ -76,6 +76,13 @@ def check(function: str, known, given) -> None:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 
 
+def in_python(text: str) -> str:
+    """A line of the command line's help, with keywords for its options."""
+    text = re.sub(r"--([a-z-]+)(?: (auto|dropout|trajectory|regression|bootstrap|ensemble)\b)?",
+                  lambda m: spelled(m[1]) + (f"={m[2]!r}" if m[2] else ""), text)
+    return text.replace("exit code 1", "with the warning NotTrusted")
+
+
 def document(options: dict[str, dict]):
     """Gives a function that takes ``**options`` their signature and the list of them in its
     docstring. The parameters before them stay."""
@@ -85,17 +92,20 @@ def document(options: dict[str, dict]):
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
         taken = {p.name for p in own}
         new = {name: o for name, o in options.items() if name not in taken}
+        groups = list(dict.fromkeys(["", *(o["group"] for o in new.values())]))
         function.__signature__ = signature.replace(parameters=own + [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default(o),
                               annotation=type_of(o))
             for name, o in new.items()])
-        lines = []
-        for name, o in new.items():
+        lines, group = [], ""
+        for name, o in sorted(new.items(), key=lambda item: groups.index(item[1]["group"])):
+            if o["group"] != group:
+                group = o["group"]
+                lines += ["", in_python(group) + ":", ""]
             what = " | ".join(([] if o["type"] == "choice" else [o["value"] or "bool"])
                               + o["choices"])
             lines.append(f"{name} : {what}, default {default(o)!r}")
-            lines.append("    " + re.sub(r"--([a-z-]+)", lambda m: spelled(m[1]),
-                                         " ".join(o["help"].split())))
+            lines.append("    " + in_python(" ".join(o["help"].split())))
         indent = "\n    "
         function.__doc__ = (function.__doc__ or "").replace("%OPTIONS%", indent.join(lines))
         return function

@@ -42,7 +42,7 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __init__(self, degree=2, hidden="auto", dropout=None, rescale=False, scale="standard",
                  kind="flow", derivative=None, noise=None, gap=None, terms=None, layers=None,
                  activation="tanh", trainer="auto", starts=8, max_iterations=10000,
-                 sample_step=None, seed=1, threads="all", posterior="auto"):
+                 sample_step=None, seed=1, threads="all", posterior="auto", robust=False):
         self.degree = degree
         self.hidden = hidden
         self.dropout = dropout
@@ -62,6 +62,7 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.seed = seed
         self.threads = threads
         self.posterior = posterior
+        self.robust = robust
 
     def fit(self, X, y=None, t=None):
         """Learns from a trajectory (t: times, or a list of them beside a list of arrays) or from

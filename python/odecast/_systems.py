@@ -68,7 +68,7 @@ def lyapunov(of, init=None, *, progress=None, **options) -> dict:
     %OPTIONS%
 
     >>> import odecast
-    >>> found = odecast.lyapunov("Lorenz", until=200)
+    >>> found = odecast.lyapunov("Lorenz", until=100)
     >>> [round(x) for x in found["exponents"]], found["catalogue"]
     ([1, 0, -15], 0.906)
     """
@@ -97,7 +97,8 @@ def attractor(model, data, *, progress=None, **options) -> dict:
 
     >>> import odecast
     >>> data = odecast.simulate("Lorenz", until=100, step=0.05)
-    >>> found = odecast.attractor(odecast.fit(data), data, draws=2, pieces=2)
+    >>> model = odecast.fit(data, posterior="regression")
+    >>> found = odecast.attractor(model, data, draws=2, pieces=2)
     >>> found["status"], found["model"]["spectrum_distance"] < 0.2
     ('finished', True)
     """
@@ -138,4 +139,4 @@ def tune(data, *, output=None, progress=None, **options) -> Tuning:
         options["time"] = data._core.time_input or None
     with tempfile.TemporaryDirectory() as place, watched(progress) as bar:
         model, summary = _core.tune(data._core, os.fspath(output or place), options, bar)
-    return Tuning(Model(model), summary)
+    return Tuning(Model(model, data._index), summary)

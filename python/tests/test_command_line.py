@@ -277,9 +277,12 @@ MISTAKES = [
 
 
 def one_spelling(text):
-    """Options and keywords alike, without the blank between a name and its value."""
-    return re.sub(r"--([a-z-]+)[ ]?|([a-z_]+)=[ ]?",
-                  lambda m: (m[1] or m[2]).replace("-", "_") + "=", text)
+    """Options and keywords alike, without the blank between a name and its value, the True of a
+    switch and what only a command line knows."""
+    text = re.sub(r"--([a-z-]+)[ ]?|([a-z_]+)=(?:True\b|[ ])?",
+                  lambda m: (m[1] or m[2].rstrip("_")).replace("-", "_") + "=", text)
+    text = text.replace("odecast: odecast ", "odecast: ").replace(", separated by commas", "")
+    return text.replace("(odecast calibrate)", "(model.calibrate)")
 
 
 @pytest.mark.parametrize("verb,options", MISTAKES, ids=str)

@@ -14,8 +14,8 @@ import pytest
 import odecast
 from conftest import ROOT
 
-MODULES = ["odecast", "odecast._data", "odecast._forecast", "odecast._model", "odecast._regressor",
-           "odecast._systems"]
+MODULES = ["odecast", "odecast._coefficients", "odecast._data", "odecast._forecast",
+           "odecast._model", "odecast._regressor", "odecast._systems"]
 EXAMPLES = sorted((ROOT / "examples/python").glob("*.py"))
 
 
@@ -66,17 +66,42 @@ def test_stubs_are_those_of_the_functions():
 
 
 def test_type_checkers_read_the_stubs(tmp_path):
+    """Right use has the types that it has, wrong use is found. The cache stays with the
+    environment: NumPy's types take most of the time."""
     pytest.importorskip("mypy")
-    (tmp_path / "use.py").write_text(
-        "import odecast\nm = odecast.fit('a.csv', degree=2)\nx = m.forecast(until=3, draws=5)\n"
-        "reveal_type(m.predict([1.0]))\n")
+    (tmp_path / "use.py").write_text("""import numpy as np
+import odecast
+m = odecast.fit('a.csv', degree='auto')
+n = odecast.fit(odecast.read('a.parquet'), degree=2, noise=[0.1, 0.2])
+f = m.forecast(until=3, draws=5)
+reveal_type(f.mean)
+reveal_type(f.samples)
+reveal_type(m.predict([1.0]))
+reveal_type(m.predict([1.0], return_sd=True))
+reveal_type(m.forecast(until=3, field='mean'))
+reveal_type(m.equations('python'))
+reveal_type(m.equations('json'))
+reveal_type(m.draws(5).values)
+reveal_type(m.coefficients.sd)
+reveal_type(odecast.systems())
+reveal_type(odecast.systems('Lorenz'))
+total: float = float(np.sum(f.upper - f.lower) + np.trace(np.asarray(m.covariance)))
+""")
     (tmp_path / "misuse.py").write_text(
         "import odecast\nodecast.fit('a.csv', degre=2)\nodecast.fit('a.csv', degree=2.5)\n"
-        "odecast.fit('a.csv', scale='nome')\n")
-    check = [sys.executable, "-m", "mypy", "--no-incremental", "use.py", "misuse.py"]
+        "odecast.fit('a.csv', scale='nome')\nodecast.fit('a.csv').forecast(until='soon')\n"
+        "odecast.fit('a.csv').equations('matlab')\n")
+    check = [sys.executable, "-m", "mypy", "--cache-dir", f"{sys.prefix}/mypy", "use.py",
+             "misuse.py"]
     found = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
     errors = [line for line in found.splitlines() if "error:" in line]
-    assert [e.split(" ")[0] for e in errors] == [f"misuse.py:{k}:" for k in (2, 3, 4)], found
+    assert [e.split(" ")[0] for e in errors] == [f"misuse.py:{k}:" for k in (2, 3, 4, 5, 6)], found
+    types = re.findall(r'note: Revealed type is "(.*)"', found)
+    types = [re.sub(r"builtins\.|odecast\.|numpy\._?[a-z.]*(?=float64)", "", t) for t in types]
+    array = types[0]
+    assert "ndarray" in array and "float64" in array, found
+    assert types == [array, array, array, f"tuple[{array}, {array}]", "Data", "str",
+                     "dict[str, Any]", array, array, "list[str]", "dict[str, Any]"], found
 
 
 def blocks(path):
@@ -101,7 +126,7 @@ def test_documents(page, tmp_path, monkeypatch, program):
                 "lorenz.csv")
         program("split", "lorenz.csv", "--holdout", 0.1)
     else:
-        odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.002).save("train.csv")
+        odecast.simulate("SprottB", init=[1, 1, 1], until=10, step=0.01).save("train.csv")
         odecast.simulate("SprottB", init=[-1, -1, -1], until=10, step=0.02).save("test.csv")
     space = {}
     found = blocks(ROOT / page)

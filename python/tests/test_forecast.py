@@ -104,6 +104,41 @@ def test_figures(model, test):
     assert fc.svg(test) != fc.svg()
 
 
+def test_ticks_of_years_are_whole(model):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    fc = odecast.forecast(lambda rng: lambda t, u: -0.1 * u, [1.0], from_=1920, until=1925,
+                          step=0.25, draws=4)
+    axis = fc.plot()[-1]
+    axis.figure.canvas.draw()
+    labels = [tick.get_text() for tick in axis.get_xticklabels()]
+    assert "1922" in labels and all(float(x) == int(x) for x in labels)
+    short = model.forecast([-1, -1, -1], until=1, step=0.1, draws=20).plot()[-1]
+    short.figure.canvas.draw()
+    assert len(short.get_xticks()) > 3
+
+
+def test_samples_are_one_array_and_end_with_nan():
+    """du/dt = r u² from 1 ends at 1 / r."""
+
+    def blowing(rng):
+        rate = rng.uniform(0.2, 2)
+        return lambda t, u: rate * u**2
+
+    fc = odecast.forecast(blowing, [1.0], until=2, step=0.1, draws=20, samples=20, blow_up="until")
+    assert fc.samples.shape == (20, *fc.mean.shape) and fc.samples.dtype == np.float64
+    for k, sample in enumerate(fc.samples):
+        rate = np.random.default_rng((1, k)).uniform(0.2, 2)
+        alive = np.isfinite(sample[:, 0])
+        assert not alive[fc.times > 1 / rate].any()
+        safe = fc.times < 0.9 / rate
+        np.testing.assert_allclose(sample[safe, 0], 1 / (1 - rate * fc.times[safe]), rtol=0.02)
+    assert np.isnan(fc.samples).any()
+    none = odecast.forecast(lambda rng: lambda t, u: -u, [1.0], until=1, step=0.5, draws=4,
+                            samples=0)
+    assert none.samples.shape == (0, 3, 1)
+
+
 def test_progress(train):
     seen = []
     odecast.fit(train, trainer="adam", batches=60,

@@ -56,6 +56,19 @@ def test_what_a_notebook_shows(model, train):
     assert "no equations" in odecast.fit(train, layers=[4], batches=1)._repr_html_()
 
 
+def test_a_notebook_shows_the_most_probable_set_first():
+    """With its probability; what is in doubt is grey whatever the colours of the notebook."""
+    model = odecast.fit(odecast.simulate("SprottB", init=[1, 1, 1], until=6, step=0.05, noise=0.05))
+    page = model._repr_html_()
+    first, average = page.split("<details>")
+    assert "most probable set of terms, of probability 0." in first
+    assert first.count('class="equation"') == average.count('class="equation"') == 3
+    assert 'class="unsure"' not in first and 'class="unsure"' in average
+    assert "in grey" in average and "in grey" not in first
+    assert ".odecast-model math.unsure { opacity" in first
+    assert "--all" not in page
+
+
 def test_pages(train, test, model, tmp_path):
     odecast.fit(train, report=tmp_path / "fit.html", title="Sprott & B")
     page = (tmp_path / "fit.html").read_text()
