@@ -438,6 +438,12 @@ std::vector<Field> make_fields() {
                    of_masks(training(&TrainOptions::mask_per_batch))))
       .needs = a_schedule;
 
+  add(whole("keep_rows", "N",
+            "rows of the last trajectory that the model keeps, for pictures of forecasts after "
+            "them: the last N, before them every 2nd, 4th, … of as many each; none: the model "
+            "holds no rows",
+            kMain, fmt::format("{}", defaults.keep_rows), 1, 100'000,
+            common(&FitOptions::keep_rows), "none"));
   Field seed{.name = "seed",
              .type = FieldType::whole,
              .value = "N",

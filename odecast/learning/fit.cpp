@@ -13,15 +13,37 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
+/// The source, whose first whole pass leaves its rows with the keeper; `whole` says that it did.
+ObservationSource kept_from(const ObservationSource& source, const FitOptions& options,
+                            RowKeeper& keeper, bool& whole) {
+  ObservationSource watched = source;
+  watched.replay = [&source, &options, &keeper, &whole](const ObservationSource::Visitor& visit) {
+    if (whole) return source.replay(visit);
+    keeper = RowKeeper(source.dimension(), options.keep_rows);
+    bool going = true;
+    source.replay([&](std::size_t which, double time, const double* state) {
+      keeper.add(which, time, state);
+      return going = visit(which, time, state);
+    });
+    whole = going;
+  };
+  return watched;
+}
+
 /// `data` where the method asks for them.
 Fit learnt(const Dataset* data, const ObservationSource& source, const FitOptions& options,
            const Observer& observer) {
   const auto inputs = static_cast<int>(source.inputs.size()) + (options.time_name.empty() ? 0 : 1);
   check(options, source.dimension(), inputs);
+  RowKeeper keeper(source.dimension(), options.keep_rows);
+  bool whole = false;
+  const ObservationSource watched = kept_from(source, options, keeper, whole);
   Fit fit = std::visit(
       Overloaded{[&](const TrajectoryMethod& m) { return learn(*data, m, options, observer); },
-                 [&](const auto& m) { return learn(source, m, options, observer); }},
+                 [&](const auto& m) { return learn(watched, m, options, observer); }},
       options.method);
+  if (!whole) watched.replay([](std::size_t, double, const double*) { return true; });
+  fit.model.observed = keeper.kept();
   fit.model.settings = settings(options);  // what ran becomes part of the model
   if (fit.summary.usable && fit.model.polynomial() && fit.model.kind == ModelKind::flow)
     fit.summary.conserved = conserved(source, fit.model.noise);

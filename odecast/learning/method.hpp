@@ -130,6 +130,9 @@ struct FitOptions {
   /// Standard deviation of the observation noise, one or one per variable, in the units of the
   /// data; empty: estimated.
   Vector noise = {};
+  /// Rows of the last trajectory that the model keeps, so that a forecast can be drawn after them:
+  /// the last so many, before them every 2nd, 4th, … of as many each; 0: none.
+  int keep_rows = 100;
   std::uint64_t seed = 1;
   int threads = 1;
   /// Seconds after which the fit ends with what it has, status `stopped`. Where not given, searches

@@ -1,5 +1,7 @@
 #include "odecast/model/model.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -27,6 +29,20 @@ PolynomialPosterior polynomial_posterior(const Model& model) {
   return {std::make_shared<MonomialBasis>(model.dimension() + model.inputs.size(),
                                           model.polynomial()->degree),
           model.polynomial()->sets, model.dimension()};
+}
+
+double share_of_fit(const Model& model, const Dataset& rows) {
+  return model.observed ? share_kept(*model.observed, model.variables, rows) : 0;
+}
+
+std::string fit_in_words(double share, const std::string& source) {
+  if (!(share > 0)) return {};
+  return fmt::format(
+      "{} of {} that the model was fitted to: they tell how well it learnt, not how well it "
+      "foretells what it has not seen",
+      share > 0.99 ? std::string("these are the rows")
+                   : fmt::format("about {:.0f} % of these are rows", 100 * share),
+      source);
 }
 
 std::vector<std::string> Model::arguments() const {

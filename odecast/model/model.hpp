@@ -9,6 +9,7 @@
 #include "odecast/model/dropout_posterior.hpp"
 #include "odecast/model/polynomial_posterior.hpp"
 #include "odecast/network/network.hpp"
+#include "odecast/observations/kept_rows.hpp"
 #include "odecast/observations/scaling.hpp"
 
 namespace odecast {
@@ -96,6 +97,9 @@ struct Model {
 
   std::optional<CalibrationPart> calibration;
 
+  /// What is kept of the rows it learnt from; not in files of old.
+  std::optional<KeptRows> observed;
+
   /// The settings of the fit as they ran, by the names of learning/fields.hpp; none in files of
   /// old.
   std::vector<std::pair<std::string, std::string>> settings = {};
@@ -132,6 +136,12 @@ struct Model {
   /// "dx/dt", or "next x" for a map.
   std::string left_side(const std::string& variable) const;
 };
+
+/// The share of the rows that the model learnt from them, as it remembers: judging these says how
+/// well it learnt, not how well it foretells. 0 where it kept nothing.
+double share_of_fit(const Model& model, const Dataset& rows);
+/// The same in words, a sentence without its end; empty where none of the rows are known.
+std::string fit_in_words(double share_of_fit, const std::string& source);
 
 /// Mean and standard deviation of du/dt (of a map: of the next state) in the user's units, of
 /// moments in the model's. Throws Error (data) where they overflow, so that an interval mean ± c sd

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "odecast/core/encoding.hpp"
@@ -74,6 +76,18 @@ Json law_json(const Model& model) {
     return {{"type", "networks"}, {"members", members}};
   }
   return {{"type", "network"}, {"layers", to_json(model.network())}};
+}
+
+/// A value that is missing is null.
+Json to_json(const KeptRows& kept) {
+  std::string hashes;
+  for (const std::uint64_t hash : kept.hashes) hashes += hexadecimal(hash);
+  return {
+      {"from", kept.from},
+      {"until", kept.until},
+      {"hashes", hashes},
+      {"times", kept.times},
+      {"states", std::vector<double>(kept.states.data(), kept.states.data() + kept.states.size())}};
 }
 
 /// Reads members of a JSON object; every complaint names the member.
@@ -173,6 +187,36 @@ TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t
       read.fail("forcing", "a number < 0", "sd >= 0 and an interval > 0");
   }
   return part;
+}
+
+KeptRows read_kept_rows(const Reader& read, const Json& json, std::size_t n) {
+  KeptRows kept{read.number(json, "from"), read.number(json, "until")};
+  const std::string hashes = read.text(json, "hashes");
+  if (hashes.size() % 16 != 0 || hashes.size() > 16 * kSketch ||
+      hashes.find_first_not_of("0123456789abcdef") != hashes.npos)
+    read.fail("hashes", fmt::format("{} characters", hashes.size()),
+              fmt::format("at most {} numbers of 16 hexadecimal digits", kSketch));
+  for (std::size_t k = 0; k < hashes.size(); k += 16)
+    kept.hashes.push_back(std::stoull(hashes.substr(k, 16), nullptr, 16));
+  const Vector times = read.vector(json, "times", read.array(json, "times").size());
+  kept.times.assign(times.begin(), times.end());
+  const Json& states = read.array(json, "states");
+  if (states.size() != kept.times.size() * n)
+    read.fail("states", fmt::format("{} values", states.size()),
+              fmt::format("{}, {} at each of {} times", kept.times.size() * n, n, times.size()));
+  kept.states.resize(times.size(), static_cast<Eigen::Index>(n));
+  for (std::size_t k = 0; k < states.size(); ++k) {
+    if (!states[k].is_number() && !states[k].is_null())
+      read.fail("states", states[k].type_name(), "numbers or null");
+    kept.states.data()[k] =
+        states[k].is_null() ? std::numeric_limits<double>::quiet_NaN() : states[k].get<double>();
+  }
+  const auto increase = [](const auto& v) {
+    return std::adjacent_find(v.begin(), v.end(), std::greater_equal<>()) == v.end();
+  };
+  if (!increase(kept.times) || !increase(kept.hashes) || !(kept.from <= kept.until))
+    read.fail("observed", "numbers out of order", "times and hashes that increase");
+  return kept;
 }
 
 /// Of n variables, which `arguments` with those behind them determine.
@@ -418,6 +462,7 @@ std::string model_to_text(const Model& model) {
                            {"factors", to_json(model.calibration->factors)},
                            {"before", model.calibration->before},
                            {"after", model.calibration->after}};
+  if (model.observed) body["observed"] = to_json(*model.observed);
   if (model.inputs.last.size() > 0) body["inputs"]["last"] = to_json(model.inputs.last);
   return sealed(body.dump(2));
 }
@@ -536,6 +581,8 @@ Model model_from_text(const std::string& text, const std::string& name) {
       read.fail("calibration", "a table that does not fit",
                 "increasing leads and a factor for each and every variable");
   }
+  if (json.contains("observed"))
+    model.observed = read_kept_rows(read, read.member(json, "observed"), n);
   const Json& t = read.member(json, "training");
   constexpr long many = std::numeric_limits<long>::max();
   model.training = {read.text(t, "trainer"),

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "odecast/core/error.hpp"
 #include "support/models.hpp"
 
@@ -36,6 +39,27 @@ TEST(ModelFileTest, EveryNumberSurvivesBitForBit) {
   EXPECT_EQ(*back.last_state_sd, *m.last_state_sd);
   EXPECT_EQ(back.training.seed, ~0ull);
   EXPECT_EQ(model_to_text(back), model_to_text(m));
+}
+
+TEST(ModelFileTest, RowsOfTheFitAreKeptAndChecked) {
+  Model m = make_model(random_kernel(2, 3, 2, 0.25, false, 1));
+  EXPECT_FALSE(model_from_text(model_to_text(m), "m").observed.has_value()) << "as files of old";
+  KeptRows kept{-1, 1e9 + 0.1, {3, ~0ull}, {0.1, 0.3}, Matrix(2, 2)};
+  kept.states << 1e-300, 0.1, std::numeric_limits<double>::quiet_NaN(), -3;
+  m.observed = kept;
+  const Model back = model_from_text(model_to_text(m), "m");
+  ASSERT_TRUE(back.observed.has_value());
+  EXPECT_EQ(back.observed->from, -1);
+  EXPECT_EQ(back.observed->until, kept.until);
+  EXPECT_EQ(back.observed->hashes, kept.hashes);
+  EXPECT_EQ(back.observed->times, kept.times);
+  EXPECT_EQ(back.observed->states.row(0), kept.states.row(0));
+  EXPECT_TRUE(std::isnan(back.observed->states(1, 0)));
+  EXPECT_EQ(model_to_text(back), model_to_text(m));
+  m.observed->times = {0.3, 0.1};
+  EXPECT_NE(refusal(model_to_text(m)).find("increase"), std::string::npos);
+  m.observed->times = {0.3};
+  EXPECT_NE(refusal(model_to_text(m)).find("states"), std::string::npos);
 }
 
 TEST(ModelFileTest, ForcingIsKeptAndChecked) {
