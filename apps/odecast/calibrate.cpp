@@ -81,6 +81,7 @@ Json calibration_json(const Evaluation& evaluation, const CalibrationPart& part)
   Json j = calibration_json(part);
   j["coverage_before_se"] = evaluation.model.coverage.standard_error;
   j["noisy_truth"] = evaluation.noisy_truth;
+  j["share_of_fit"] = evaluation.share_of_fit;
   j["blown_up"] = evaluation.blown_up;
   j["effective_starts"] = evaluation.effective;
   return j;

@@ -73,6 +73,7 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
 }
 
 void warn_of(const Arguments& a, const Dataset& truth, const Evaluation& e) {
+  if (e.share_of_fit > 0) warn(a, fit_in_words(e.share_of_fit, truth.source));
   if (e.noisy_truth)
     warn(a, fmt::format("the rows of {} look noisy, and bands of the state do not hold noise: give "
                         "--observations",
@@ -142,6 +143,7 @@ Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
       {"level", e.level},
       {"horizon", e.horizon},
       {"noisy_truth", e.noisy_truth},
+      {"share_of_fit", e.share_of_fit},
       {"model", to_json(e.model)},
       {"crps_by_variable", std::vector<double>(e.crps.begin(), e.crps.end())},
       {"climatology", to_json(e.climatology)},

@@ -4,6 +4,7 @@
 
 #include "apps/odecast/commands.hpp"
 #include "odecast/forecast/forecast_file.hpp"
+#include "odecast/model/model_file.hpp"
 #include "odecast/scores/scores.hpp"
 #include "odecast/systems/catalogue.hpp"
 
@@ -84,8 +85,14 @@ int run_score(const Arguments& a) {
   const Forecast forecast = read_forecast(a.positional(0));
   const Dataset truth = read_observations(a.positional(1), reading(a));
   const Scores s = score(forecast, truth, options);
+  Json j = score_json(s);
+  if (a.given("--model")) {
+    const double share = share_of_fit(load_model(a.text("--model")), truth);
+    j["share_of_fit"] = share;
+    if (share > 0) warn(a, fit_in_words(share, truth.source));
+  }
   if (a.json())
-    put_json(score_json(s));
+    put_json(j);
   else
     say(a, table(s) + (s.measured ? "\nThe truth looks measured, with noise: it is judged by the "
                                     "band of an observation (--band sd: of the state)."
@@ -107,7 +114,9 @@ Command score_command() {
       {"--threshold", "E", "of the valid prediction time, in sd of the truth", "0.4"},
       {"--lyapunov", "L", "largest exponent: gives that time in Lyapunov times", ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""},
-      {"--trajectory", "ID", "which trajectory of the truth (default: the last)", ""}};
+      {"--trajectory", "ID", "which trajectory of the truth (default: the last)", ""},
+      {"--model", "FILE",
+       "that of the forecast: says where the truth has rows that it was\nfitted to", ""}};
   for (Option& o : reading_options()) options.push_back(o);
   return {
       "score",

@@ -578,6 +578,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   result.level = o.forecast.level;
   result.observations = o.observations;
   result.horizon = o.horizon;
+  result.share_of_fit = share_of_fit(model, truth);
   result.noisy_truth =
       !o.observations && model.kind == ModelKind::flow && looks_noisy(truth, model.noise);
   const Leads scored = choose_leads(truth, o);

@@ -17,7 +17,7 @@ from ._model import _FORECAST, Model, NotTrusted, spelled_call
 from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
 
-_SCORE = table("score", FILES | set(READING))
+_SCORE = table("score", FILES | {"model", *READING})
 _DRAWS = {name: o for name, o in _FORECAST.items()
           if name not in ("init", "field", "mask_change", "masks", "raw", "threads", "trajectory")}
 _PAGE = {name: o for name, o in table("forecast").items()
