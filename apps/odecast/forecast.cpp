@@ -79,7 +79,8 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
 
   const bool draws = a.text("--field") == "draws", enumerated = o.masks == MaskSource::enumerated;
   const bool fixed = solver.method != SolverMethod::rk45;
-  needs(a, {"--truth", "--lyapunov", "--system", "--title"}, a.given("--report"), "`report`");
+  needs(a, {"--truth", "--history", "--lyapunov", "--system", "--title"}, a.given("--report"),
+        "`report`");
   needs(a, {"--report"}, draws, "`field=draws`");
   needs(a, {"--method", "--rtol", "--atol", "--fixed-step", "--max-steps", "--transition-noise"},
         model.kind == ModelKind::flow, "a model of du/dt, not a map");
@@ -97,7 +98,8 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   needs(a,
         {"--time", "--id", "--skip", "--header", "--separator", "--decimal", "--missing", "--sort",
          "--duplicates", "--sample-step", "--trajectory"},
-        a.given("--at") || a.given("--truth") || a.given("--drive"), "`at`, `truth` or `drive`");
+        a.given("--at") || a.given("--truth") || a.given("--drive") || a.given("--history"),
+        "`at`, `truth`, `history` or `drive`");
   needs(a, {"--draws", "--seed"}, !enumerated, "`masks=sampled`");
   needs(a,
         {"--draws", "--masks", "--level", "--bands", "--blow-up", "--mask-change",
@@ -213,10 +215,10 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
 int run_forecast(const Arguments& a) {
   const std::string input = a.positional(0), output = a.text("--output");
   const std::string report = a.text("--report");
-  check_output(output, {input, a.text("--at"), a.text("--truth")});
+  check_output(output, {input, a.text("--at"), a.text("--truth"), a.text("--history")});
   if (a.given("--report")) {
     check_two_outputs("--output", output, "--report", report);
-    check_output(report, {input, a.text("--at"), a.text("--truth")});
+    check_output(report, {input, a.text("--at"), a.text("--truth"), a.text("--history")});
   }
   const Model model = load_model(input);
   if (!model.trajectory || !model.trajectory->forcing.present()) warn_of(a, model);
@@ -227,6 +229,7 @@ int run_forecast(const Arguments& a) {
     content.title = a.text("--title");
     content.lyapunov = exponent(a);
     content.origin = origin(a);
+    if (a.given("--history")) content.history = read_observations(a.text("--history"), reading(a));
     if (a.given("--truth")) {
       content.truth = read_observations(a.text("--truth"), reading(a));
       content.trajectory = trajectory_of(a, *content.truth, model);
@@ -244,6 +247,10 @@ int run_forecast(const Arguments& a) {
   }
   content.origin.settings = forecast_settings(model, options);
   const bool usable = f.times.size() > 1;
+  if (usable && a.given("--report")) {
+    const Observer observer = progress(a);
+    content.drawn = drawn_forecast(model, options, observer);
+  }
   // Truth that does not match is found before anything is written.
   const bool with_page = usable && a.given("--report");
   const std::string page = with_page ? render_page(forecast_page(model, f, content)) : "";
@@ -254,6 +261,9 @@ int run_forecast(const Arguments& a) {
     write_files(files);
   }
 
+  if (content.truth && usable)
+    if (const double share = share_of_fit(model, *content.truth); share > 0)
+      warn(a, fit_in_words(share, content.truth->source));
   const bool complete = f.status == ForecastStatus::complete;
   const bool enumerated = options.masks == MaskSource::enumerated;
   const double first_blow_up =
@@ -399,6 +409,10 @@ std::vector<Option> option_list() {
       threads_option(),
       report_option(),
       {"--truth", "FILE", "what happened, data as for fit: shown and scored on the page", ""},
+      {"--history", "FILE",
+       "what was observed before, data as for fit: shown on the page\n(default: the rows that the "
+       "model kept, where it goes on from them)",
+       ""},
       {"--lyapunov", "L",
        "largest exponent: the page marks Lyapunov times and the growth of\nthe band by it "
        "(default: that of the learnt equations)",

@@ -419,6 +419,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   Forecast f;
   f.variables = model.variables;
   f.level = options.level;
+  f.continues = !options.init;
   f.draws = exact ? total.tried : options.draws;
   f.kept = total.kept;
   f.discarded = static_cast<long>(total.blow_ups.size());
@@ -536,6 +537,31 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   }
   f.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return f;
+}
+
+std::optional<Forecast> drawn_forecast(const Model& model, const ForecastOptions& options,
+                                       const Observer& observer) {
+  constexpr std::size_t kEnough = 240, kMostParts = 12;
+  const std::size_t rows = options.times.size();
+  const bool adaptive = !options.solver || options.solver->method == SolverMethod::rk45;
+  if (rows == 0 || rows >= kEnough || model.kind == ModelKind::map || !adaptive ||
+      options.transition_noise || options.mask != MaskChange::never)
+    return std::nullopt;
+  const std::size_t parts = std::min(kMostParts, (kEnough + rows - 1) / rows);
+  ForecastOptions fine = options;
+  fine.times.clear();
+  double before = forecast_start(model, options).time;
+  for (const double t : options.times) {
+    for (std::size_t k = 1; k < parts; ++k) {
+      const double between =
+          before + (t - before) * static_cast<double>(k) / static_cast<double>(parts);
+      if (between > (fine.times.empty() ? before : fine.times.back()) && between < t)
+        fine.times.push_back(between);
+    }
+    fine.times.push_back(t);
+    before = t;
+  }
+  return forecast(model, fine, observer);
 }
 
 SingleTrajectory single_trajectory(const Model& model, SingleField which,

@@ -102,6 +102,9 @@ struct Forecast {
   /// times, the start first; one that blows up and counts until then has fewer.
   std::vector<Matrix> samples;
 
+  /// It starts where the data of the model end.
+  bool continues = false;
+
   ForecastStatus status = ForecastStatus::complete;
   std::string reason;
   long draws = 0;                     ///< asked for; the number of fields when enumerated
@@ -133,6 +136,12 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
 /// options.init a trajectory posterior draws each trajectory's start together with its field.
 Forecast forecast(const Model& model, const ForecastOptions& options,
                   const Observer& observer = ignore_progress);
+
+/// The same with times between those of `options`, for drawing: few of them would make a flow a
+/// polygon. What it has at their times is what forecast() gives. Nothing where the times are many,
+/// or other ones would change the result: of a map, with steps or noise that go by them.
+std::optional<Forecast> drawn_forecast(const Model& model, const ForecastOptions& options,
+                                       const Observer& observer = ignore_progress);
 
 /// The c of a band mean ± c sd of that level; of one that is 1 but for its digits, 7.
 double band_factor(double level);

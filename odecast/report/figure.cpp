@@ -38,6 +38,38 @@ std::optional<Line> truth_line(const Dataset& truth, const std::string& trajecto
 
 }  // namespace
 
+std::optional<Dataset> history_of(const Model& model) {
+  if (!model.observed || model.observed->times.empty()) return std::nullopt;
+  return Dataset{
+      .variables = model.variables,
+      .trajectories = {{model.last_trajectory, model.observed->times, model.observed->states}}};
+}
+
+std::optional<Line> history_line(const Dataset& history, const std::string& trajectory,
+                                 const std::string& variable, const Forecast& f) {
+  constexpr std::ptrdiff_t kFewest = 30;
+  const auto found = std::find(history.variables.begin(), history.variables.end(), variable);
+  if (found == history.variables.end()) return std::nullopt;
+  const auto i = found - history.variables.begin();
+  const Trajectory* chosen = &history.trajectories.back();
+  for (const Trajectory& t : history.trajectories)
+    if (t.id == trajectory) chosen = &t;
+  const std::vector<double>& times = chosen->times;
+  const double start = f.times.front(), span = f.times.back() - start;
+  const auto end = std::upper_bound(times.begin(), times.end(), start);
+  auto begin = std::lower_bound(times.begin(), end, start - 2 * span);
+  begin = std::min(begin, end - std::min<std::ptrdiff_t>(kFewest, end - times.begin()));
+  Line line{.label = "observed", .ink = Ink::truth, .width = 1.4, .points = true};
+  for (auto t = begin; t != end; ++t) {
+    line.x.push_back(*t);
+    line.y.push_back(chosen->states(t - times.begin(), i));
+  }
+  if (line.x.empty()) return std::nullopt;
+  return line;
+}
+
+Mark start_mark(const Forecast& f) { return {f.times.front(), "forecast begins"}; }
+
 std::vector<Mark> lyapunov_marks(double from, double until, double exponent) {
   if (!(exponent > 0)) return {};
   std::vector<Mark> marks;
@@ -90,13 +122,19 @@ std::vector<Panel> forecast_figure_panels(const NamedForecast& named,
     if (lower.size() > 0)
       panel.bands.push_back(
           {band_label(f, quantiles), f.times, column(lower, i), column(upper, i)});
+    if (content.history)
+      if (auto line = history_line(*content.history, content.trajectory, name, f)) {
+        panel.lines.push_back(std::move(*line));
+        panel.marks.push_back(start_mark(f));
+      }
     panel.lines.push_back({.label = "forecast mean", .x = f.times, .y = column(f.mean, i)});
     if (content.truth)
       if (auto line =
               truth_line(*content.truth, content.trajectory, name, f.times.front(), f.times.back()))
         panel.lines.push_back(std::move(*line));
     if (content.lyapunov)
-      panel.marks = lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov);
+      for (Mark& mark : lyapunov_marks(f.times.front(), f.times.back(), *content.lyapunov))
+        panel.marks.push_back(std::move(mark));
     panels.push_back(std::move(panel));
   }
   return panels;

@@ -15,6 +15,7 @@ struct FigureContent {
   std::vector<std::string> variables = {};  ///< a panel each; empty for all
   std::optional<Dataset> truth = {};
   std::string trajectory = {};          ///< id of the truth's trajectory; empty: the last
+  std::optional<Dataset> history = {};  ///< what was observed before, drawn as far as it tells
   bool quantiles = false;               ///< the quantile band instead of mean ± c sd
   std::optional<double> lyapunov = {};  ///< marks Lyapunov times
   std::string title = {};
@@ -30,6 +31,15 @@ struct NamedForecast {
 /// an unknown variable.
 std::string forecast_figure(const std::vector<NamedForecast>& forecasts,
                             const FigureContent& content);
+
+/// The rows that a model kept of its last trajectory, if any.
+std::optional<Dataset> history_of(const Model& model);
+/// The observations of a variable before a forecast, as dots: back to twice its span, or to thirty
+/// of them where those reach further. Of the trajectory with that id, or the last.
+std::optional<Line> history_line(const Dataset& history, const std::string& trajectory,
+                                 const std::string& variable, const Forecast& forecast);
+/// Where the forecast begins, for a panel with a history.
+Mark start_mark(const Forecast& forecast);
 
 /// "95 % band (mean ± 1.96 sd)", of the state.
 std::string band_label(const Forecast& forecast, bool quantiles);

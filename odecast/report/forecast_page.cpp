@@ -71,8 +71,16 @@ TruthCurve truth_curve(const Forecast& f, const Dataset& truth, const std::strin
   return curve;
 }
 
+/// Whether rows stand closer at the end, as those do that a model kept.
+bool thins(const std::vector<double>& times) {
+  const std::size_t n = times.size();
+  return n > 2 && times[1] - times[0] > 1.5 * (times[n - 1] - times[n - 2]);
+}
+
+/// `f` is drawn; its marks, and the one where it begins where something is shown before that.
 Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth,
                        const ForecastPageContent& content, const std::vector<Mark>& marks) {
+  std::string before;
   Figure figure{.id = "forecast", .title = "Forecast of every variable", .names = f.variables};
   figure.panel_height = f.variables.size() == 1 ? 320 : 200;
   const bool sd = f.lower.size() > 0;
@@ -90,6 +98,14 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
     if (lower.size() > 0)
       panel.bands.push_back(
           {band_label(f, f.lower.size() == 0), f.times, column(lower, i), column(upper, i)});
+    if (content.history)
+      if (auto line = history_line(*content.history, content.trajectory,
+                                   f.variables[static_cast<std::size_t>(i)], f)) {
+        before = fmt::format("Dots are what was observed{}. ",
+                             thins(line->x) ? "; of rows long ago some are left out" : "");
+        panel.lines.push_back(std::move(*line));
+        panel.marks.insert(panel.marks.begin(), start_mark(f));
+      }
     for (std::size_t k = 0; k < samples; ++k) {
       const Index rows = sample_rows(f, f.samples[k]);
       panel.lines.push_back({.label = "sample trajectories",
@@ -101,10 +117,15 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
     panel.lines.push_back(
         {.label = "forecast mean", .x = f.times, .y = column(f.mean, i), .width = 2});
     if (truth)
-      panel.lines.push_back(
-          {.label = "truth", .x = truth->times, .y = column(truth->states, i), .ink = Ink::truth});
+      panel.lines.push_back({.label = "truth",
+                             .x = truth->times,
+                             .y = column(truth->states, i),
+                             .ink = Ink::truth,
+                             .points = content.drawn.has_value()});  // rows far apart are no curve
     figure.panels.push_back(std::move(panel));
   }
+  if (content.drawn)
+    figure.csv_note = "There are times between those of the forecast's own file, for the curves";
   if (samples_are_long(f))
     figure.csv_note = fmt::format("The start of {} sample trajectories is held", samples);
   const bool times = content.lyapunov.has_value(), horizon = std::isfinite(f.horizon);
@@ -112,8 +133,8 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
                             : times          ? "Lyapunov times"
                                              : "the predictability horizon";
   figure.caption = fmt::format(
-      "Mean and {} of {} trajectories.{}", band_label(f, f.lower.size() == 0), counted(f.kept),
-      marks.empty() ? "" : " Dotted rules mark " + rules + " since the start.");
+      "{}Mean and {} of {} trajectories.{}", before, band_label(f, f.lower.size() == 0),
+      counted(f.kept), marks.empty() ? "" : " Dotted rules mark " + rules + " since the start.");
   return figure;
 }
 
@@ -155,8 +176,9 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
     figure.caption =
         "Root mean square over the variables, each divided by its standard deviation in the data.";
   }
-  const std::vector<double> spread = relative_spread(f, scale);
-  panel.lines.push_back({.label = "spread (sd)", .x = f.times, .y = spread});
+  const Forecast& fine = content.drawn ? *content.drawn : f;
+  const std::vector<double> spread = relative_spread(fine, scale);
+  panel.lines.push_back({.label = "spread (sd)", .x = fine.times, .y = spread});
   const auto first = std::find_if(spread.begin(), spread.end(), [](double s) { return s > 0; });
   if (content.lyapunov && first != spread.end()) {
     // What a small spread would grow to; beyond the size of the attractor nothing grows.
@@ -166,9 +188,9 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
       const double grown =
           *first *
           std::exp(*content.lyapunov *
-                   (f.times[k] - f.times[static_cast<std::size_t>(first - spread.begin())]));
+                   (fine.times[k] - fine.times[static_cast<std::size_t>(first - spread.begin())]));
       if (grown > 1) break;
-      expected.x.push_back(f.times[k]);
+      expected.x.push_back(fine.times[k]);
       expected.y.push_back(grown);
     }
     if (expected.x.size() > 1) {
@@ -215,7 +237,8 @@ Section blow_up_section(const Forecast& f, const std::vector<Mark>& marks) {
     return section;
   }
   section.parts.push_back(Prose{
-      fmt::format("{} blew up ({:.1f} % of what was tried), the first at t = {:.3g}. {} count.",
+      fmt::format("{} blew up ({:.1f} % of what was tried), the first at t = {:.3g}. The band is "
+                  "made of {}.",
                   plural(f.discarded, "trajectory", "trajectories"), 100 * f.discard_probability,
                   *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end()),
                   plural(f.kept, "trajectory", "trajectories"))});
@@ -371,6 +394,9 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   if (std::isfinite(f.horizon))
     marks.insert(marks.begin(), {f.times.front() + f.horizon, "predictability horizon"});
 
+  if (!content.history && f.continues) content.history = history_of(model);
+  const Forecast& curves = content.drawn ? *content.drawn : f;
+
   Page page;
   page.title = content.title.empty() ? "Forecast of " + joined(f.variables) : content.title;
   page.subtitle = fmt::format("From t = {:.6g} to {:.6g}, learnt from {} in {}.", f.times.front(),
@@ -382,6 +408,10 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
     summary.parts.push_back(Notice{fmt::format(
         "{} of the trajectories that were tried blew up: late bands rest on the others.",
         percent(f.discard_probability))});
+  if (content.truth)
+    if (const double share = share_of_fit(model, *content.truth); share > 0)
+      summary.parts.push_back(
+          Notice{"Of the truth: " + fit_in_words(share, content.truth->source) + "."});
   Tiles tiles;
   if (scores) {
     tiles.tiles.push_back({percent(scores->coverage.all),
@@ -415,8 +445,8 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
   page.sections.push_back(std::move(summary));
 
   Section shown{"forecasts", "Forecast"};
-  shown.parts.push_back(forecast_panels(f, truth, content, marks));
-  if (f.variables.size() >= 2) shown.parts.push_back(forecast_attractor(f, truth));
+  shown.parts.push_back(forecast_panels(curves, truth, content, marks));
+  if (f.variables.size() >= 2) shown.parts.push_back(forecast_attractor(curves, truth));
   shown.parts.push_back(growth_figure(model, f, content, marks));
   page.sections.push_back(std::move(shown));
   if (scores) page.sections.push_back(score_section(f, content, *scores));

@@ -11,6 +11,8 @@ namespace odecast {
 struct ForecastPageContent {
   std::optional<Dataset> truth = {};
   std::string trajectory = {};          ///< id of the truth's trajectory; empty: the last
+  std::optional<Dataset> history = {};  ///< observed before; else the rows that the model kept
+  std::optional<Forecast> drawn = {};   ///< drawn_forecast() of the same, for the curves
   std::optional<double> lyapunov = {};  ///< largest exponent, positive: times in Lyapunov times
                                         ///< too; else that of the model's mean field
   bool exponent_is_learnt = false;      ///< for the caption
@@ -18,7 +20,8 @@ struct ForecastPageContent {
   Origin origin = {};
 };
 
-/// A forecast: what was observed, equations, every variable with band, samples and truth, growth of
+/// A forecast: what was observed, equations, every variable with the observations before it, band,
+/// samples and truth, growth of
 /// spread and error, blow-ups, calibration. Throws Error (data) where the truth does not match, as
 /// score().
 Page forecast_page(const Model& model, const Forecast& forecast,

@@ -315,7 +315,10 @@ std::string plane_figure(const Attractor& p, bool compact) {
     for (std::size_t b = a + 1; b < shown; ++b) {
       Panel panel{.x_label = p.variables[a], .y_label = p.variables[b]};
       for (const auto& curve : p.curves) {
-        Line line{.label = curve.label, .ink = curve.ink, .width = curve.width};
+        Line line{.label = curve.label,
+                  .ink = curve.ink,
+                  .width = curve.width,
+                  .points = curve.points && p.variables.size() == 2};
         const Index rows = curve.states.rows(), drawn = rows > kLongestPlane ? kStartShown : rows;
         if (drawn < rows)
           caption = fmt::format("The first {} times of long curves are drawn.", kStartShown);
@@ -352,6 +355,7 @@ void write(Writer& w, const Attractor& p) {
                            {"t", w.pool.add(curve.times, Rounding::none)},
                            {"columns", std::move(columns)},
                            {"width", curve.width}});
+    if (curve.points) j["curves"].back()["points"] = true;
   }
   w.attractors.push_back(std::move(j));
   close_figure(w, plane_figure(p, w.compact), p.caption);

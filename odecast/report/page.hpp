@@ -89,6 +89,7 @@ struct Attractor {
     std::vector<double> times = {};
     Matrix states = {};  ///< times × variables
     double width = 1.6;
+    bool points = false;  ///< in the plane dots at the points instead of a curve through them
   };
   std::string id, title;
   std::string caption = {};

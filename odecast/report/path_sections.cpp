@@ -240,7 +240,7 @@ Section path_section(const Dataset& data, const Fit& fit) {
     paths.push_back(stride > 1 ? every(runs[k], stride) : drawn(runs[k], observed, fit.model));
     if (misfit) pushed.push_back(every(fit.summary.path->forced_runs[k], stride));
     attractor.curves.push_back(
-        {"observed", Ink::muted, seen.back().times, seen.back().states, 0.8});
+        {"observed", Ink::muted, seen.back().times, seen.back().states, 0.8, true});
   }
   const std::string label = misfit ? "nearest solution" : "path of the learnt equations";
   for (const Trajectory& path : paths)

@@ -250,6 +250,7 @@ FigureContent figure_content(const Data* truth, const std::string& trajectory) {
 std::string figure(const FinishedForecast& f, const Data* truth, const std::string& trajectory) {
   FigureContent content = figure_content(truth, trajectory);
   content.quantiles = f.forecast.lower.size() == 0;
+  if (f.model && f.forecast.continues) content.history = history_of(f.model->model);
   return forecast_figure({{"", f.forecast}}, content);
 }
 
@@ -271,8 +272,11 @@ void report(const FinishedForecast& f, const std::string& path, const Data* trut
   ForecastOptions ran = cli::forecast_options(*f.arguments, f.model->model);
   ran.times.assign(f.forecast.times.begin() + 1, f.forecast.times.end());
   content.origin.settings = forecast_settings(f.model->model, ran);
+  ran.samples = static_cast<int>(f.forecast.samples.size());
   unlocked(nb::none(), [&](Watch&) {
     if (truth) content.truth = *truth->dataset();
+    if (f.model->model.inputs.measured() == 0)  // others are not kept with the forecast
+      content.drawn = drawn_forecast(f.model->model, ran);
     check_writable(path);
     write_file(path, render_page(forecast_page(f.model->model, f.forecast, content)));
   });
@@ -305,8 +309,8 @@ nb::tuple state_of(const FinishedForecast& f) {
                         to_array(std::span(c.alive)), to_array(std::span(c.blow_up_times)),
                         nb::make_tuple(c.level, c.discard_probability, c.horizon, c.seconds),
                         nb::make_tuple(c.draws, c.kept, c.discarded, c.integrated),
-                        nb::make_tuple(static_cast<int>(c.status), c.calibrated), c.reason,
-                        f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
+                        nb::make_tuple(static_cast<int>(c.status), c.calibrated, c.continues),
+                        c.reason, f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
                         f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call);
 }
 
@@ -350,7 +354,8 @@ ForecastPointer from_state(nb::tuple state) {
   std::tie(c.draws, c.kept, c.discarded, c.integrated) =
       nb::cast<std::tuple<long, long, long, long>>(nb::object(state[7]));
   int status = 0;
-  std::tie(status, c.calibrated) = nb::cast<std::tuple<int, bool>>(nb::object(state[8]));
+  std::tie(status, c.calibrated, c.continues) =
+      nb::cast<std::tuple<int, bool, bool>>(nb::object(state[8]));
   refuse(status >= 0 && status <= static_cast<int>(ForecastStatus::unstable));
   c.status = static_cast<ForecastStatus>(status);
   c.reason = nb::cast<std::string>(nb::object(state[9]));

@@ -10,7 +10,8 @@ from functools import cached_property
 from . import _core
 
 # Options that name files or say how to print: the functions take and return objects instead.
-FILES = {"output", "report", "title", "json", "quiet", "help", "at", "drive", "truth"}
+FILES = {"output", "report", "title", "json", "quiet", "help", "at", "drive", "truth",
+         "history"}
 READING = ("time", "id", "variables", "inputs", "skip", "header", "separator", "decimal", "missing",
            "sort", "duplicates", "sample_step")
 TYPES = {"flag": "bool", "whole": "int", "number": "float", "numbers": "Numbers", "text": "str",

@@ -66,6 +66,61 @@ class PagesTest : public CommandsTest {
   }
 };
 
+TEST_F(PagesTest, PlainCommandsShowWhatWasObservedBeforeTheForecast) {
+  ASSERT_EQ(run({"simulate", "SprottB", "--until", "10", "--step", "0.1", "--noise", "0.02", "-o",
+                 "run.csv"})
+                .code,
+            0);
+  fitted({"run.csv", "--posterior", "regression"});
+  const std::string page = forecasted({"--until", "12"});
+  EXPECT_TRUE(contains(page, "\"label\":\"observed\""));
+  EXPECT_TRUE(contains(page, ">forecast begins<"));
+  EXPECT_FALSE(contains(forecasted({"--init", "1,1,1", "--until", "2"}), "forecast begins"));
+  EXPECT_TRUE(contains(
+      forecasted({"--init", "1,1,1", "--from", "5", "--until", "6", "--history", "run.csv"}),
+      "forecast begins"));
+  ASSERT_EQ(run({"plot", "f.csv", "--history", "model.json", "-o", "f.svg"}).code, 0);
+  EXPECT_TRUE(contains(read("f.svg"), ">observed<"));
+  // A model that keeps no rows has none to show.
+  fitted({"run.csv", "--posterior", "regression", "--keep-rows", "none"});
+  EXPECT_FALSE(contains(forecasted({"--until", "12"}), "forecast begins"));
+  EXPECT_EQ(run({"plot", "f.csv", "--history", "model.json", "-o", "f.svg"}).code, 3);
+}
+
+TEST_F(PagesTest, JudgingTheRowsOfTheFitIsTold) {
+  for (const auto& [name, start] : {std::pair{"run.csv", "1,1,1"}, {"other.csv", "0.9,1,1"}})
+    ASSERT_EQ(
+        run({"simulate", "SprottB", "--init", start, "--until", "20", "--step", "0.1", "-o", name})
+            .code,
+        0);
+  fitted({"run.csv", "--posterior", "regression"});
+  ASSERT_EQ(run({"forecast", "model.json", "--init", "1,1,1", "--at", "run.csv", "-o", "f.csv",
+                 "--draws", "20"})
+                .code,
+            0);
+  const std::string words = "that the model was fitted to";
+  const Words few = {"--starts", "20", "--horizon", "2", "--draws", "20"};
+  const auto judged = [&](Words words_of, const char* file) {
+    for (std::string& word : words_of)
+      if (word == "FILE") word = file;
+    const auto said = run(words_of);
+    EXPECT_EQ(said.code, 0) << joined(words_of);
+    words_of.push_back("--json");
+    EXPECT_EQ(Json::parse(run(words_of).out).at("share_of_fit") > 0.99, contains(said.err, words));
+    return contains(said.err, words);
+  };
+  for (Words one : {Words{"evaluate", "model.json", "FILE"},
+                    Words{"calibrate", "model.json", "FILE", "-o", "calibrated.json"}}) {
+    one.insert(one.end(), few.begin(), few.end());
+    EXPECT_TRUE(judged(one, "run.csv"));
+    EXPECT_FALSE(judged(one, "other.csv"));
+  }
+  EXPECT_TRUE(judged({"score", "f.csv", "FILE", "--model", "model.json"}, "run.csv"));
+  EXPECT_FALSE(judged({"score", "f.csv", "FILE", "--model", "model.json"}, "other.csv"));
+  EXPECT_TRUE(
+      contains(forecasted({"--init", "1,1,1", "--at", "run.csv", "--truth", "run.csv"}), words));
+}
+
 TEST_F(PagesTest, TheCommandThatAPagePrintsGivesItsBytes) {
   ODECAST_NOT_UNDER_SANITIZERS();
   run_well({"simulate", "SprottB", "--init", "1,1,1", "--until", "20", "--step", "0.05", "--noise",

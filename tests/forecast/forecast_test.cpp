@@ -57,6 +57,31 @@ TEST(ForecastTest, MeanAndSdAreThoseOfTheMixture) {
   EXPECT_EQ(f.alive, std::vector<double>(f.times.size(), 1.0));
 }
 
+TEST(ForecastTest, WhatIsDrawnBetweenTheTimesIsTheSameForecast) {
+  for (const Model& model : {decaying_model(1, 0.3), forced_model(-1, 0.25, 0.1)}) {
+    ForecastOptions o = until(2, 0.5);
+    o.samples = 2;
+    const Forecast f = forecast(model, o), fine = drawn_forecast(model, o).value();
+    EXPECT_EQ(fine.times.size(), 4u * 12 + 1);
+    for (std::size_t t = 0, k = 0; t < fine.times.size(); ++t) {
+      if (fine.times[t] != f.times[k]) continue;
+      const auto at = static_cast<Eigen::Index>(t), row = static_cast<Eigen::Index>(k++);
+      EXPECT_EQ(fine.mean.row(at), f.mean.row(row));
+      EXPECT_EQ(fine.upper.row(at), f.upper.row(row));
+      EXPECT_EQ(fine.q_lower.row(at), f.q_lower.row(row));
+      EXPECT_EQ(fine.samples[1].row(at), f.samples[1].row(row));
+    }
+    EXPECT_EQ(fine.times.back(), f.times.back());
+    EXPECT_FALSE(drawn_forecast(model, until(2, 0.005)).has_value()) << "times enough";
+  }
+  const Model model = decaying_model(1, 0.3);
+  ForecastOptions noisy = until(2), stepped = until(2);
+  noisy.transition_noise = true;
+  stepped.solver = SolverOptions{.method = SolverMethod::rk4, .fixed_step = 0.3};
+  EXPECT_FALSE(drawn_forecast(model, noisy).has_value());
+  EXPECT_FALSE(drawn_forecast(model, stepped).has_value());
+}
+
 TEST(ForecastTest, ForcingHasTheVarianceOfItsKicks) {
   const double sd = 0.3, interval = 0.4;
   const Model model = forced_model(-1, sd, interval);

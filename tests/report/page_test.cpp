@@ -9,6 +9,7 @@
 #include "odecast/core/encoding.hpp"
 #include "odecast/core/text.hpp"
 #include "odecast/report/detail/page_data.hpp"
+#include "odecast/report/figure.hpp"
 #include "odecast/report/forecast_page.hpp"
 #include "support/models.hpp"
 
@@ -261,6 +262,61 @@ TEST(ResultsTest, TruthAtOtherTimesIsShownAtItsOwn) {
   EXPECT_EQ(line.label, "truth");
   EXPECT_EQ(line.x, truth.trajectories[0].times);
   for (std::size_t k = 0; k < line.x.size(); ++k) EXPECT_EQ(line.y[k], std::exp(-line.x[k]));
+}
+
+const Figure& forecast_of(const Page& page) {
+  for (const Section& section : page.sections)
+    for (const Part& part : section.parts)
+      if (const auto* figure = std::get_if<Figure>(&part); figure && figure->id == "forecast")
+        return *figure;
+  throw std::logic_error("no forecast");
+}
+
+TEST(ResultsTest, TheObservationsComeBeforeTheForecastThatContinuesThem) {
+  Model model = decaying_model(2, 0.2);
+  model.last_time = 10;
+  KeptRows kept{0, 10};
+  kept.states.resize(101, 2);
+  for (int k = 0; k <= 100; ++k) {
+    kept.times.push_back(0.1 * k);
+    kept.states.row(k) << k, -k;
+  }
+  model.observed = kept;
+  ForecastOptions o;
+  for (int i = 1; i <= 20; ++i) o.times.push_back(10 + 0.1 * i);
+  o.draws = 20;
+  const Forecast f = forecast(model, o);
+  ASSERT_TRUE(f.continues);
+  const Panel& panel = forecast_of(forecast_page(model, f, {})).panels[1];
+  const Line& before = panel.lines.front();
+  EXPECT_EQ(before.label, "observed");
+  EXPECT_TRUE(before.points);
+  // Twice as long as the forecast.
+  EXPECT_NEAR(before.x.front(), 10 - 2 * 2, 1e-9);
+  EXPECT_EQ(before.x.back(), 10);
+  EXPECT_EQ(before.y.back(), -100);
+  EXPECT_EQ(panel.marks.front().x, 10);
+  EXPECT_EQ(panel.marks.front().label, "forecast begins");
+  // Of a short forecast thirty rows; from a file instead; never from another start.
+  o.times.resize(1);
+  const Forecast near = forecast(model, o);
+  const Page page = forecast_page(model, near, {});
+  EXPECT_EQ(forecast_of(page).panels[0].lines.front().x.size(), 30u);
+  Dataset file{.variables = {"y", "x"}, .trajectories = {{"", {9, 10, 11}, Matrix(3, 2)}}};
+  file.variables = {model.variables[1], model.variables[0]};
+  file.trajectories[0].states << 1, 2, 3, 4, 5, 6;
+  const Page other = forecast_page(model, near, {.history = file});
+  EXPECT_EQ(forecast_of(other).panels[0].lines.front().x, (std::vector<double>{9, 10}));
+  EXPECT_EQ(forecast_of(other).panels[0].lines.front().y, (std::vector<double>{2, 4}));
+  o.init = Vector::Ones(2);
+  o.from = 10;
+  const Page elsewhere = forecast_page(model, forecast(model, o), {});
+  EXPECT_EQ(forecast_of(elsewhere).panels[0].lines.front().label, "forecast mean");
+  // The static figure has the same.
+  const std::string svg = forecast_figure({{"", f}}, {.history = history_of(model)});
+  EXPECT_NE(svg.find(">forecast begins<"), svg.npos);
+  EXPECT_NE(svg.find(">observed<"), svg.npos);
+  EXPECT_EQ(forecast_figure({{"", f}}, {}).find("observed"), std::string::npos);
 }
 
 TEST(ResultsTest, AForecastThatIsNotToBeTrustedSaysSoFirst) {
