@@ -34,6 +34,104 @@ void main() {
 }`,
 };
 
+// Two variables: a plane with the axes of every other figure.
+odecast.makePlane = (root, attractor, columns, bar) => {
+  const {element, button} = odecast;
+  const curves = attractor.curves.map((c) => ({...c, places: c.columns.map((v) => columns[v])}));
+  // The view holds what is not a mere sample.
+  const main = curves.filter((c) => c.ink !== 'muted'), axes = ['x', 'y'];
+  const home = axes.map((_, k) => {
+    let lo = Infinity, hi = -Infinity;
+    for (const c of main.length ? main : curves)
+      for (const v of c.places[k])
+        if (Number.isFinite(v)) [lo, hi] = [Math.min(lo, v), Math.max(hi, v)];
+    const pad = hi > lo ? 0.05 * (hi - lo) : Math.abs(hi) * 0.1 || 1;
+    return lo <= hi ? [lo - pad, hi + pad] : [0, 1];
+  });
+  const trace = (u, k) => {
+    const c = u.ctx, curve = curves[k - 1];
+    c.save();
+    c.beginPath();
+    c.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    c.clip();
+    c.strokeStyle = odecast.ink(curve.ink);
+    c.lineWidth = curve.width * uPlot.pxRatio;
+    c.lineJoin = 'round';
+    c.fillStyle = c.strokeStyle;
+    c.beginPath();
+    let down = false;
+    curve.places[0].forEach((x, i) => {
+      const y = curve.places[1][i], here = Number.isFinite(x) && Number.isFinite(y);
+      if (!here) return void (down = false);
+      const at = [u.valToPos(x, 'x', true), u.valToPos(y, 'y', true)];
+      if (curve.points) {
+        c.moveTo(...at);
+        c.arc(...at, 2 * uPlot.pxRatio, 0, 7);
+      } else c[down ? 'lineTo' : 'moveTo'](...at);
+      down = true;
+    });
+    if (curve.points) c.fill();
+    else c.stroke();
+    c.restore();
+    return null;
+  };
+  const soft = () => odecast.color('--soft'), grid = () => odecast.color('--grid');
+  const font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  const axis = (k, more) => ({
+    stroke: soft, font, label: attractor.variables[k], labelFont: font, labelGap: k, labelSize: 20 - 2 * k,
+    grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1, size: 5},
+    values: (u, splits) => odecast.tickLabels(splits), ...more});
+  const holder = element('div', {
+    class: 'plot', tabindex: '0', role: 'group',
+    'aria-label': `${attractor.title}: curves in the plane. Arrow keys move, plus and minus zoom, Home shows everything.`});
+  const stage = element('div', {class: 'live'}, holder);
+  root.classList.add('is-live');
+  bar.after(stage);
+  const inside = (k) => (u, lo, hi) => lo === null || lo === undefined ? home[k] : [lo, hi];
+  const plot = new uPlot({
+    mode: 2, width: Math.max(240, holder.clientWidth), height: 430, padding: [10, 22, 0, 0], legend: {show: false},
+    scales: {x: {time: false, range: inside(0)}, y: {range: inside(1)}},
+    axes: [axis(0, {size: 30}),
+           axis(1, {size: (u, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => (v || '').length))})],
+    series: [{}, ...curves.map((c) => ({
+      label: c.label, stroke: () => odecast.ink(c.ink), paths: trace, points: {show: false},
+      facets: axes.map((scale) => ({scale, auto: false}))}))],
+    cursor: {x: false, y: false, points: {show: false}, dataIdx: () => null, drag: {x: true, y: true, setScale: true},
+             bind: {dblclick: () => () => view(home)}},
+  }, [null, ...curves.map((c) => c.places)], holder);
+  const view = (ranges) => plot.batch(() => axes.forEach((scale, k) =>
+    plot.setScale(scale, {min: ranges[k][0], max: ranges[k][1]})));
+  const now = () => axes.map((scale) => [plot.scales[scale].min, plot.scales[scale].max]);
+  const zoom = (factor) => view(now().map(([lo, hi]) => {
+    const middle = (lo + hi) / 2, half = Math.max((hi - lo) / 2 * factor, 1e-9 * Math.abs(middle));
+    return [middle - half, middle + half];
+  }));
+  const move = (x, y) => view(now().map(([lo, hi], k) => [lo, hi].map((v) => v + [x, y][k] * (hi - lo) / 8)));
+  view(home);
+  holder.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
+    if (event.key in moves) move(...moves[event.key]);
+    else if (event.key === '+' || event.key === '=') zoom(0.5);
+    else if (event.key === '-' || event.key === '_') zoom(2);
+    else if (event.key === 'Home' || event.key === '0') view(home);
+    else return;
+    event.preventDefault();
+  });
+  bar.append(button('+', 'Zoom in', () => zoom(0.5)), button('−', 'Zoom out', () => zoom(2)),
+             button('Reset', 'Show everything', () => view(home)));
+  bar.after(odecast.legend({panels: [{lines: attractor.curves}]}, (label, shown) => curves.forEach((c, k) => {
+    if (c.label === label) plot.setSeries(k + 1, {show: shown});
+  })));
+  let width = holder.clientWidth;
+  new ResizeObserver(() => {
+    if (holder.clientWidth === width || holder.clientWidth === 0) return;
+    width = holder.clientWidth;
+    plot.setSize({width: Math.max(240, width), height: 430});
+  }).observe(holder);
+  odecast.onTheme.push(() => plot.redraw());
+};
+
 odecast.makeAttractor = (root, attractor, columns, headers) => {
   const {element, button} = odecast;
   const bar = element('div', {class: 'toolbar', role: 'toolbar', 'aria-label': `Controls of ${attractor.title}`});
@@ -57,6 +155,11 @@ odecast.makeAttractor = (root, attractor, columns, headers) => {
   ];
   root.append(element('p', {class: 'exactness'}, note));
 
+  if (attractor.variables.length === 2 && typeof uPlot !== 'undefined') {
+    odecast.makePlane(root, attractor, columns, bar);
+    bar.append(...saves);
+    return;
+  }
   const canvas = element('canvas', {'aria-hidden': 'true'});
   const gl = attractor.variables.length >= 3 ? canvas.getContext('webgl2', {antialias: true, preserveDrawingBuffer: true}) : null;
   if (!gl) {
@@ -333,7 +436,7 @@ odecast.makeAttractor = (root, attractor, columns, headers) => {
     }));
   bar.append(play, slider, clock, button('+', 'Zoom in', () => zoom(0.85)), button('−', 'Zoom out', () => zoom(1 / 0.85)),
              button('Reset', 'First view', reset), ...saves);
-  const legend = odecast.legend({panels: [{lines: attractor.curves}]}, (label, shown) => {
+  const legend = odecast.legend({panels: [{lines: attractor.curves.map((c) => ({...c, points: false}))}]}, (label, shown) => {
     for (const c of curves) if (c.label === label) c.hidden = !shown;
     redraw();
   });

@@ -45,7 +45,7 @@ odecast.figureCsv = (figure, columns) => {
   if (bars)
     return odecast.csv(['from', 'to', ...bars.names],
                        [bars.edges.slice(0, -1), bars.edges.slice(1), ...bars.heights]);
-  if (figure.live && !series.some((s) => s.kind === 'points'))
+  if (figure.live)
     return odecast.csv([series[0].xName, ...series.map((s) => s.name)], odecast.align(series));
   const long = [[], [], []];
   for (const s of series)
@@ -118,9 +118,10 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
       one.width = 0;
       one.paths = uPlot.paths.bars({size: [0.94, Infinity], align: 0});
     } else if (s.kind === 'points') {
-      one.stroke = () => alpha(ink, 0.5);
+      const few = s.x.length <= 200, depth = few ? 0.75 : 0.5;
+      one.stroke = () => alpha(ink, depth);
       one.paths = () => null;
-      one.points = {show: true, size: 4, width: 0, fill: () => alpha(ink, 0.5)};
+      one.points = {show: true, size: few ? 5 : 4, width: 0, fill: () => alpha(ink, depth)};
     } else {
       one.stroke = () => odecast.ink(ink);
       one.width = s.of.width || 1.6;
@@ -204,7 +205,8 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
       {stroke: soft, font, label: panel.y, labelFont: font, labelSize: 18, labelGap: 2,
        grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1, size: 5},
        size: (u, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => (v || '').length)),
-       ...(panel.log ? {filter: (u, splits) => splits} : {}),
+       ...(panel.log ? {filter: (u, splits) => splits,
+                        splits: (u, axis, lo, hi) => odecast.logSplits(lo, hi, figure.height / 30)} : {}),
        values: (u, splits) => panel.log ? odecast.logLabels(splits) : odecast.tickLabels(splits)},
     ],
     series, bands,
@@ -220,22 +222,48 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
   return plot;
 };
 
+// Labels of an axis: all digits that its step has, and no more.
 odecast.tickLabels = (splits) => {
-  const step = splits.length > 1 ? Math.abs(splits[1] - splits[0]) : 0;
-  // A step of 2.5 has one digit more than its size tells.
-  const lead = step > 0 ? step / 10 ** Math.floor(Math.log10(step) + 1e-9) : 1;
-  const unit = Math.abs(lead - Math.round(lead)) > 1e-6 ? step / 10 : step;
-  return splits.map((v) => v === null ? '' : odecast.number(Math.abs(v) < step / 1e6 ? 0 : v, unit));
+  const shown = splits.filter((v) => v !== null && v !== undefined);
+  const step = shown.length > 1 ? Math.abs(shown[1] - shown[0]) : Math.abs(shown[0] || 1);
+  const most = Math.max(...shown.map(Math.abs), step), place = (v) => Math.floor(Math.log10(v) + 1e-9);
+  // Down to which power of ten a step of 1, 2, 5 or 2.5 times one counts.
+  let last = place(step);
+  if (Math.abs(step / 10 ** last - Math.round(step / 10 ** last)) > 1e-6) --last;
+  const digits = place(most) - last;
+  const powers = (most >= 1e6 && digits < 4) || most >= 1e13 || most < 1e-3;
+  return splits.map((v) => {
+    if (v === null || v === undefined) return '';
+    if (Math.abs(v) < step / 1e6) return powers ? '0' : (0).toFixed(Math.max(0, -last));
+    const text = powers ? v.toExponential(Math.max(0, place(Math.abs(v)) - last)).replace(/\.?0*e\+?/, 'e')
+                        : v.toFixed(Math.min(20, Math.max(0, -last)));
+    return text.replaceAll('-', '−');
+  });
+};
+// Ticks of an axis of powers of ten, at most so many: whole powers, or 1, 2, 5 of each where those are few, or as
+// on any axis where the range is less than that.
+odecast.logSplits = (lo, hi, most) => {
+  const first = Math.ceil(Math.log10(lo) - 1e-9), last = Math.floor(Math.log10(hi) + 1e-9), found = [];
+  const times = (digit, k) => Number(`${digit}e${k}`);
+  if (last > first) {
+    const every = Math.ceil((last - first + 1) / Math.max(2, most));
+    for (let k = first; k <= last; k += every) found.push(times(1, k));
+    return found;
+  }
+  for (let k = first - 1; k <= last; ++k) found.push(...[1, 2, 5].map((d) => times(d, k)).filter((v) => v >= lo && v <= hi));
+  if (found.length > 1) return found;
+  const wanted = (hi - lo) / Math.max(2, most), k = Math.floor(Math.log10(wanted));
+  const step = [1, 2, 5, 10].map((d) => times(d, k)).find((v) => v >= wanted * (1 - 1e-9));
+  const linear = [];
+  for (let i = Math.ceil(lo / step); i * step <= hi; ++i) linear.push(i * step);
+  return linear;
 };
 odecast.logLabels = (splits) => {
-  const isPower = (v) => v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6;
-  const powers = splits.filter(isPower).length, every = Math.max(1, Math.ceil(powers / 8));
-  return splits.map((v) => {
-    if (!(v > 0) || (powers >= 2 && !isPower(v))) return '';
-    const at = Math.round(Math.log10(v));
-    if (powers >= 2 && at % every !== 0) return '';
-    return v >= 1e-3 && v < 1e5 ? String(Number(v.toPrecision(2))) : `1e${at}`.replace('-', '−');
-  });
+  const one = (v) => Math.abs(Number(v.toPrecision(1)) / v - 1) < 1e-9;
+  if (!splits.every(one)) return odecast.tickLabels(splits);
+  const plain = splits.every((v) => v >= 1e-3 && v < 1e5);
+  return splits.map((v) => (plain ? String(Number(v.toPrecision(1))) : v.toExponential(0).replace('e+', 'e'))
+    .replaceAll('-', '−'));
 };
 
 odecast.legend = (figure, setShown) => {

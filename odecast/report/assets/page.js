@@ -58,6 +58,13 @@
     root.append(element('div', {class: 'toolbar'},
                         button('SVG', 'Save this figure as SVG', () => odecast.saveStatic(root, root.id))));
 
+  // A table that goes on to the right fades out there.
+  for (const scroll of document.querySelectorAll('.scroll')) {
+    const look = () => scroll.classList.toggle('more', scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 2);
+    scroll.addEventListener('scroll', look, {passive: true});
+    new ResizeObserver(look).observe(scroll);
+  }
+
   const data = JSON.parse(document.getElementById('page-data').textContent);
   const columns = odecast.unpack(data.columns, document.getElementById('page-numbers').textContent.trim());
   for (const root of document.querySelectorAll('figure[data-figure]'))
