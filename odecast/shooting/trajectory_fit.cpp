@@ -190,6 +190,21 @@ double noise_ratio(TermSearch& search, const FittedPath& path, const Vector& act
   return std::sqrt(sum / active.head(reference.size()).sum());
 }
 
+/// The variables whose noise the smoother can tell: of one that is observed in some of the rows
+/// only, far apart, it goes through every value, and white residuals are no multiple of what it
+/// leaves.
+Vector told_by_smoother(TermSearch& search, const FittedPath& path, const Prepared& p) {
+  const Vector reference = search.initial_noise(), residual = search.residual_size(path);
+  Vector told = p.active;
+  for (long i = 0; i < reference.size(); ++i) {
+    bool missing = false;
+    for (const ObservedRun& run : p.runs)
+      missing = missing || (run.weights.col(i).array() == 0).any();
+    if (missing && residual[i] > 10 * reference[i]) told[i] = 0;
+  }
+  return told.head(reference.size()).sum() > 0 ? told : p.active;
+}
+
 /// Whether nothing tells the observations of any variable from white noise: neither their
 /// successive differences (von Neumann, Ann. Math. Statist. 12 (1941) 367), 2 (1 - ρ_1) of the
 /// variance within two standard errors, nor their autocorrelations up to lag m, N (N + 2) Σ ρ_k² /
@@ -356,6 +371,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     fit.misfit = (fit.noise_ratio > 1.06 &&
                   fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum())) ||
                  fit.persistence > kPersistent;
+    if (!fit.misfit && !p.known)
+      fit.noise_ratio = noise_ratio(fine, one, told_by_smoother(fine, one, p));
   };
   judge(path);
   // What is around equations that are far from the data does not matter.

@@ -56,6 +56,19 @@ TEST(TrajectoryFitTest, InspectionGivesTheNoiseThatAFitBeginsWith) {
   expect_one_noise(data, options);
 }
 
+TEST(TrajectoryFitTest, AVariableThatIsSeldomSeenDoesNotMakeTheResidualsLookLarge) {
+  Dataset data = circles(1, 300, 0.05, 0.02);
+  for (Eigen::Index k = 0; k < 300; ++k)
+    if (k % 10 != 0) data.trajectories[0].states(k, 1) = std::nan("");
+  TrajectoryOptions options;
+  options.terms = {{0, {0, 1}}, {1, {1, 0}}};
+  const TrajectoryFit fit = fit_trajectory(data, options, ignore_progress);
+  EXPECT_FALSE(fit.misfit);
+  // That of x alone, whose smoother knows its noise to a few per cent.
+  EXPECT_NEAR(fit.noise_ratio, 1, 0.15);
+  EXPECT_NEAR(fit.noise[1], 0.8, 5 * 0.8 / std::sqrt(2 * 30));
+}
+
 TEST(TrajectoryFitTest, OfManyRowsTheNoiseIsThatOfAll) {
   TrajectoryOptions options;
   options.terms = {{0, {0, 1}}, {1, {1, 0}}};
