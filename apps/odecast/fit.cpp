@@ -244,7 +244,9 @@ int run_fit(const Arguments& a) {
                          result.model.last_time));
     }
     if (!result.model.last_trajectory.empty())
-      say(a, "Forecasts continue trajectory '" + result.model.last_trajectory + "'.");
+      say(a, fmt::format("Forecasts continue trajectory '{}', the last one; to continue another, "
+                         "give its last row with --init and its time with --from.",
+                         result.model.last_trajectory));
     say(a, "Model written to " + output);
     if (with_page) say(a, "Page written to " + report);
   }

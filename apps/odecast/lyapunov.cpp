@@ -187,7 +187,7 @@ Command lyapunov_command() {
           "their standard\n"
           "errors. For a model: of its mean field, and of draws, whose scatter is told apart from "
           "the error of a finite time.",
-          "odecast lyapunov Lorenz\n  odecast lyapunov model.json --draws 50",
+          "odecast lyapunov Lorenz\nodecast lyapunov model.json --draws 50",
           {{"SYSTEM|MODEL", "name in the catalogue, or file written by odecast fit"}},
           with_common(
               {{"--init", "A,B,…", "start (default: the catalogue's, or the last observation)", ""},
