@@ -2,15 +2,21 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import test, {after, before} from 'node:test';
+import {after, before, describe, it} from 'node:test';
 import {chromium} from 'playwright-core';
-import {artefacts, file, methods, names, odecast, readCsv} from './pages.mjs';
+import {artefacts, file, made, methods, names, odecast, readCsv} from './pages.mjs';
+
+// They run two at a time, in one browser: a test waits for its page more than it computes.
+const tests = [];
+const test = (name, body) => tests.push([name, body]);
 
 let browser;
 before(async () => {
+  await made.pages;
   browser = await chromium.launch({
     executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
     args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
+           '--disable-gpu-compositing',  // WebGL in software is slow, and needed for curves in space alone
            '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'],
   });
 });
@@ -19,12 +25,13 @@ after(() => browser.close());
 // Opens a page, runs the body, keeps a screenshot; whatever happens, the page asks for nothing and complains of
 // nothing.
 const withPage = async (t, name, options, body) => {
-  const {complaints: expected, whole, ...settings} = options;
+  const {complaints: expected, whole, picture: look, ...settings} = options;
   const context = await browser.newContext({viewport: {width: 1100, height: 800}, acceptDownloads: true, ...settings});
   const page = await context.newPage();
   const requests = [], complaints = [];
   page.on('request', (r) => requests.push(r.url()));
-  page.on('console', (m) => complaints.push(m.text()));
+  // Without a compositor the browser itself reads what WebGL drew, and tells that it waits for it.
+  page.on('console', (m) => /^\[\.WebGL.*GPU stall due to ReadPixels/.test(m.text()) || complaints.push(m.text()));
   page.on('pageerror', (e) => complaints.push(e.message));
   const address = `file://${name.startsWith('/') ? name : file(`${name}.html`)}`;
   await page.goto(address);
@@ -32,13 +39,25 @@ const withPage = async (t, name, options, body) => {
   try {
     await body(page);
   } finally {
-    const picture = t.name.replace(/[^a-z0-9]+/gi, '-');
+    const picture = `${t.name} ${look || ''}`.trim().replace(/[^a-z0-9]+/gi, '-');
     await page.screenshot({path: path.join(artefacts, `${picture}.png`), fullPage: whole === true});
     await context.close();
   }
   assert.deepEqual(requests.filter((url) => !url.startsWith('blob:')), [address]);
   if (!expected) assert.deepEqual(complaints, []);
 };
+
+// Asks until the answer is good; the last answer, where it never is.
+const eventually = async (ask, good) => {
+  for (const end = Date.now() + 10_000; ; await new Promise((go) => { setTimeout(go, 20); })) {
+    const answer = await ask();
+    if (good(answer) || Date.now() > end) return answer;
+  }
+};
+// What an event changes is drawn two frames later.
+const settled = (page) => page.evaluate(() => new Promise((go) => {
+  requestAnimationFrame(() => requestAnimationFrame(() => go()));
+}));
 
 const readout = (page, figure = 'forecast') => page.locator(`#${figure} .readout span`).first().textContent();
 const said = (text, word) => Number(text.match(new RegExp(`${word} (−?[0-9.e−]+)`))[1].replaceAll('−', '-'));
@@ -109,6 +128,7 @@ const legible = async (page) => {
   assert.deepEqual(small, []);
 };
 
+const phone = {viewport: {width: 390, height: 740}, hasTouch: true, isMobile: true};
 const figuresOf = {
   trajectory: ['path-in-time', 'residuals-in-time', 'residual-memory'],
   misfit: ['path-in-time', 'residuals-in-time', 'residual-memory'],
@@ -146,8 +166,8 @@ test('what is not to be trusted says so before all else', async (t) => {
 test('the path goes through the data, and the CSV has both', async (t) => {
   await withPage(t, 'trajectory-fit', {}, async (page) => {
     const data = readCsv(fs.readFileSync(file('noisy.csv'), 'utf8'));
-    const lines = (await download(page, 'path-in-time', 'CSV')).text.trim().split('\n').slice(1).map((l) => l.split(','));
-    const series = (name) => lines.filter((l) => l[0] === name).map((l) => Number(l[2]));
+    const saved = readCsv((await download(page, 'path-in-time', 'CSV')).text);
+    const series = (name) => saved.columns[name].filter((v) => !Number.isNaN(v));
     const observed = series('z observed'), path = series('z path of the learnt equations');
     assert.deepEqual(observed, data.columns.z);
     assert.equal(path.length, observed.length);
@@ -160,30 +180,81 @@ test('the path goes through the data, and the CSV has both', async (t) => {
 
 test('ticks say where they stand', async (t) => {
   await withPage(t, 'trajectory-fit', {}, async (page) => {
+    // Any step that an axis can have, wherever it begins: labels are the numbers, and all differ.
+    const wrong = await page.evaluate(() => {
+      const found = [];
+      for (let k = -12; k <= 12; ++k)
+        for (const lead of [1, 2, 2.5, 5])
+          for (const from of [-3, -1, 0, 1, 4, 97, 12345]) {
+            const step = Number(`${lead}e${k}`);
+            const splits = [0, 1, 2, 3].map((i) => Number(((from + i) * step).toPrecision(12)));
+            odecast.tickLabels(splits).forEach((label, i) => {
+              if (Math.abs(Number(label.replaceAll('−', '-')) - splits[i]) > 1e-6 * step) found.push([splits[i], label]);
+            });
+          }
+      return found;
+    });
+    assert.deepEqual(wrong, []);
+    // Powers of ten, 1 2 5, or even steps: at most as many as there is room for, never two on each other.
+    const logs = await page.evaluate(() => [[0.044, 1.2], [0.6, 0.95], [1e-9, 1], [0.3, 4], [3, 700]].map(([lo, hi]) =>
+      odecast.logLabels(odecast.logSplits(lo, hi, 7)).join(' ')));
+    assert.deepEqual(logs, ['0.1 1', '0.60 0.65 0.70 0.75 0.80 0.85 0.90', '1e−9 1e−7 1e−5 1e−3 1e−1', '0.5 1 2', '10 100']);
     const labels = await page.evaluate(() => [odecast.tickLabels([-0.25, 0, 0.25, 0.5]), odecast.tickLabels([1, 2, 3]),
                                               odecast.tickLabels([0, 2.5, 5]), odecast.tickLabels([0, 0.02, 0.04])]);
     assert.deepEqual(labels, [['−0.25', '0.00', '0.25', '0.50'], ['1', '2', '3'], ['0.0', '2.5', '5.0'], ['0.00', '0.02', '0.04']]);
   });
 });
 
-test('the study: nine figures, every claim with its verdict', async (t) => {
-  const size = fs.statSync(file('study/report.html')).size;
-  t.diagnostic(`${size} bytes`);
-  assert.ok(size < 1_000_000, `${size} bytes`);
-  const {claims} = JSON.parse(fs.readFileSync(file('study/claims.json'), 'utf8'));
-  await withPage(t, file('study/report.html'), {whole: true}, async (page) => {
-    const {drawn} = await pixels(page, '.plot canvas');
-    assert.ok(drawn > 500, `${drawn} pixels drawn`);
-    const text = await page.locator('main').textContent();
-    for (let figure = 1; figure <= 9; ++figure) assert.match(text, new RegExp(`[Ff]igure ${figure}\\b`));
-    assert.ok(claims.length >= 12);
-    assert.ok(await page.locator('table tbody tr').count() >= claims.length);
-    for (const claim of claims) assert.ok(text.includes(claim.claim), claim.claim);
-  });
-  // A phone shows it without scrolling sideways.
-  await withPage(t, file('study/report.html'), {viewport: {width: 390, height: 800}}, async (page) => {
-    const {inner, outer} = await page.evaluate(() => ({inner: document.documentElement.scrollWidth, outer: window.innerWidth}));
-    assert.ok(inner <= outer, `${inner} of ${outer} pixels`);
+test('what was observed comes before the fan, on one axis', async (t) => {
+  for (const [look, options] of [['light', {}], ['dark', {colorScheme: 'dark'}], ['phone', phone]])
+    await withPage(t, 'yearly', {...options, whole: true, picture: look}, async (page) => {
+      const rows = readCsv(fs.readFileSync(file('yearly.in.csv'), 'utf8')).columns;
+      const saved = readCsv((await download(page, 'forecast', 'CSV')).text);
+      const seen = saved.columns.t.map((time, i) => [time, saved.columns['Hare observed'][i]]).filter(([, v]) => !Number.isNaN(v));
+      assert.deepEqual(seen, rows.t.map((time, i) => [time, rows.Hare[i]]).filter(([time]) => time >= seen[0][0]));
+      assert.equal(seen.length, 21);
+      // The fan begins with the last of them, and is drawn ten times as fine as the rows.
+      const fan = saved.columns.t.filter((_, i) => !Number.isNaN(saved.columns['Hare forecast mean'][i]));
+      assert.equal(fan[0], 1920);
+      assert.ok(fan.length > 10 * 8, `${fan.length}`);
+      assert.match(await page.locator('#forecast figcaption').textContent(), /^Dots are what was observed/);
+      assert.match(await page.locator('#forecast .static svg').textContent(), /forecast begins/);
+      await legible(page);
+      // The last link of the navigation can be reached, and no button lies on it.
+      const last = page.locator('header nav a').last();
+      await last.scrollIntoViewIfNeeded();
+      const [link, button] = [await last.boundingBox(), await page.locator('button.theme').boundingBox()];
+      assert.ok(link.x + link.width <= button.x + 1 || link.y + link.height <= button.y || link.y >= button.y + button.height);
+    });
+});
+
+test('two variables have a plane with axes, which zooms', async (t) => {
+  await withPage(t, 'yearly-fit', {}, async (page) => {
+    const plane = page.locator('#attractor .plot');
+    await plane.scrollIntoViewIfNeeded();
+    const picture = () => page.locator('#attractor canvas').evaluate((c) => c.toDataURL());
+    const {inked} = await pixels(page, '#attractor canvas');
+    assert.ok(inked > 500, `${inked}`);
+    const whole = await picture();
+    const changed = async (what) => assert.notEqual(await eventually(picture, (now) => now !== whole), whole, what);
+    const back = async (what) => assert.equal(await eventually(picture, (now) => now === whole), whole, what);
+    for (const key of ['+', 'ArrowLeft', '-']) {
+      await plane.focus();
+      await page.keyboard.press(key);
+      await changed(key);
+      await page.keyboard.press('Home');
+      await back(key);
+    }
+    const box = await page.locator('#attractor .u-over').boundingBox();
+    await page.mouse.move(box.x + 100, box.y + 80);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 300, box.y + 200, {steps: 4});
+    await page.mouse.up();
+    await changed('drag');
+    await page.locator('#attractor .toolbar button', {hasText: 'Reset'}).click();
+    await back('reset');
+    await page.locator('#attractor .legend button', {hasText: 'observed'}).click();
+    await changed('legend');
   });
 });
 
@@ -193,13 +264,15 @@ test('numbers of the CSV are those of the forecast, to the last bit', async (t) 
       const saved = await download(page, 'forecast', 'CSV');
       assert.equal(saved.name, 'forecast.csv');
       const page_csv = readCsv(saved.text), whole = readCsv(fs.readFileSync(file(`${name}.csv`), 'utf8'));
-      assert.equal(page_csv.rows, whole.rows);
-      assert.deepEqual(page_csv.columns.t, whole.columns.t);
+      // Between the rows of the file there are others where those are few.
+      const rows = whole.columns.t.map((time) => page_csv.columns.t.indexOf(time));
+      assert.ok(!rows.includes(-1), name);
+      assert.ok(whole.rows > 200 ? page_csv.rows === whole.rows : page_csv.rows > 4 * whole.rows, `${page_csv.rows}`);
       const variables = whole.names.filter((n) => n.endsWith('_mean')).map((n) => n.slice(0, -5));
       for (const v of variables)
         for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± 1.96 sd) lower', 'lower'],
                                       ['95 % band (mean ± 1.96 sd) upper', 'upper']])
-          assert.deepEqual(page_csv.columns[`${v} ${column}`], whole.columns[`${v}_${part}`], `${name} ${v} ${part}`);
+          assert.deepEqual(rows.map((r) => page_csv.columns[`${v} ${column}`][r]), whole.columns[`${v}_${part}`], `${name} ${v} ${part}`);
       if (name === 'three') {
         const truth = readCsv(fs.readFileSync(file('three.truth.csv'), 'utf8'));
         assert.deepEqual(page_csv.columns['y truth'], truth.columns.y);
@@ -308,11 +381,10 @@ test('legend entries hide and show their curves', async (t) => {
     const entry = page.locator('#forecast .legend button', {hasText: 'forecast mean'});
     await entry.click();
     assert.equal(await entry.getAttribute('aria-pressed'), 'false');
-    await page.waitForTimeout(100);
-    assert.ok((await pixels(page, '#forecast .plot canvas')).inked < inked / 4);
+    const now = async () => (await pixels(page, '#forecast .plot canvas')).inked;
+    assert.ok(await eventually(now, (n) => n < inked / 4) < inked / 4);
     await entry.click();
-    await page.waitForTimeout(100);
-    assert.equal((await pixels(page, '#forecast .plot canvas')).inked, inked);
+    assert.equal(await eventually(now, (n) => n === inked), inked);
   });
 });
 
@@ -353,13 +425,12 @@ test('the attractor draws, turns, zooms and plays', async (t) => {
   await withPage(t, 'three', {}, async (page) => {
     const box = page.locator('#attractor .scene');
     await box.scrollIntoViewIfNeeded();
-    await page.waitForTimeout(200);
+    await settled(page);
     const {drawn, colored} = await pixels(page, '#attractor canvas');
     assert.ok(drawn > 2000 && colored > 100, `${drawn} drawn, ${colored} in colour`);
     let before = await scene(page);
     const changes = async (what) => {
-      await page.waitForTimeout(150);
-      const now = await scene(page);
+      const now = await eventually(() => scene(page), (picture) => picture !== before);
       assert.notEqual(now, before, what);
       before = now;
     };
@@ -377,24 +448,24 @@ test('the attractor draws, turns, zooms and plays', async (t) => {
     await changes('zoom');
     await page.keyboard.press('Home');
     await changes('home');
+    const time = async () => timeOf(await page.locator('#attractor .clock').textContent());
     await page.keyboard.press(' ');
-    await page.waitForTimeout(600);
+    await eventually(time, (now) => now > 0 && now < 10);
     await page.keyboard.press(' ');
-    const clock = timeOf(await page.locator('#attractor .clock').textContent());
+    const clock = await time();
     assert.ok(clock > 0 && clock < 5, `${clock}`);
     await changes('play');
-    await page.waitForTimeout(300);
-    assert.equal(timeOf(await page.locator('#attractor .clock').textContent()), clock);
+    await settled(page);
+    assert.equal(await time(), clock);
     const csv = readCsv((await download(page, 'attractor', 'CSV')).text);
     assert.deepEqual(csv.names, ['curve', 't', 'x', 'y', 'z']);
   });
   await withPage(t, 'eight', {}, async (page) => {
     await page.locator('#attractor .scene').scrollIntoViewIfNeeded();
-    await page.waitForTimeout(200);
+    await settled(page);
     const before = await scene(page);
     await page.locator('#attractor select').first().selectOption({label: 'x6'});
-    await page.waitForTimeout(150);
-    assert.notEqual(await scene(page), before);
+    assert.notEqual(await eventually(() => scene(page), (picture) => picture !== before), before);
     assert.match(await page.locator('#attractor .axis-label').first().textContent(), /^x6/);
   });
 });
@@ -411,8 +482,8 @@ test('colours follow the system and the toggle', async (t) => {
       assert.ok(bright(await background(page)));
       await toggle.click();  // dark
       assert.ok(!bright(await background(page)));
-      await page.waitForTimeout(200);
-      const dark = await page.locator('#forecast canvas').first().evaluate((c) => c.toDataURL());
+      const picture = () => page.locator('#forecast canvas').first().evaluate((c) => c.toDataURL());
+      const dark = await eventually(picture, (now) => (now === plot) === (colorScheme === 'dark'));
       if (colorScheme === 'light') assert.notEqual(plot, dark);
       else assert.equal(plot, dark);
       // Text on its background: 4.5 to 1 at least.
@@ -533,4 +604,31 @@ test('equations are typeset, the command can be copied', async (t) => {
   const before = fs.readFileSync(file('three.html'));
   odecast(...command.filter((word) => word !== '--quiet'));
   assert.deepEqual(fs.readFileSync(file('three.html')), before);
+});
+
+// Last: it is made while the others run.
+test('the study: nine figures, every claim with its verdict', async (t) => {
+  await made.study;
+  const size = fs.statSync(file('study/report.html')).size;
+  t.diagnostic(`${size} bytes`);
+  assert.ok(size < 1_000_000, `${size} bytes`);
+  const {claims} = JSON.parse(fs.readFileSync(file('study/claims.json'), 'utf8'));
+  await withPage(t, file('study/report.html'), {whole: true}, async (page) => {
+    const {drawn} = await pixels(page, '.plot canvas');
+    assert.ok(drawn > 500, `${drawn} pixels drawn`);
+    const text = await page.locator('main').textContent();
+    for (let figure = 1; figure <= 9; ++figure) assert.match(text, new RegExp(`[Ff]igure ${figure}\\b`));
+    assert.ok(claims.length >= 12);
+    assert.ok(await page.locator('table tbody tr').count() >= claims.length);
+    for (const claim of claims) assert.ok(text.includes(claim.claim), claim.claim);
+  });
+  // A phone shows it without scrolling sideways.
+  await withPage(t, file('study/report.html'), {viewport: {width: 390, height: 800}}, async (page) => {
+    const {inner, outer} = await page.evaluate(() => ({inner: document.documentElement.scrollWidth, outer: window.innerWidth}));
+    assert.ok(inner <= outer, `${inner} of ${outer} pixels`);
+  });
+});
+
+describe('pages', {concurrency: 2}, () => {
+  for (const [name, body] of tests) it(name, body);
 });
