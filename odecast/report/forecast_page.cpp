@@ -71,6 +71,11 @@ TruthCurve truth_curve(const Forecast& f, const Dataset& truth, const std::strin
   return curve;
 }
 
+/// Rows far apart are no curve: they are dots, in another ink than those before the forecast.
+Ink ink_of_truth(const ForecastPageContent& content) {
+  return content.drawn ? Ink::second : Ink::truth;
+}
+
 /// Whether rows stand closer at the end, as those do that a model kept.
 bool thins(const std::vector<double>& times) {
   const std::size_t n = times.size();
@@ -120,8 +125,8 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
       panel.lines.push_back({.label = "truth",
                              .x = truth->times,
                              .y = column(truth->states, i),
-                             .ink = Ink::truth,
-                             .points = content.drawn.has_value()});  // rows far apart are no curve
+                             .ink = ink_of_truth(content),
+                             .points = content.drawn.has_value()});
     figure.panels.push_back(std::move(panel));
   }
   if (content.drawn)
@@ -138,7 +143,8 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   return figure;
 }
 
-Attractor forecast_attractor(const Forecast& f, const std::optional<TruthCurve>& truth) {
+Attractor forecast_attractor(const Forecast& f, const std::optional<TruthCurve>& truth,
+                             const ForecastPageContent& content) {
   Attractor a{.id = "attractor", .title = "In state space", .variables = f.variables};
   for (std::size_t k = 0; k < f.samples.size() && k < kFewSamples; ++k) {
     const Index rows = sample_rows(f, f.samples[k]);
@@ -149,7 +155,9 @@ Attractor forecast_attractor(const Forecast& f, const std::optional<TruthCurve>&
                         0.8});
   }
   a.curves.push_back({"forecast mean", Ink::forecast, f.times, f.mean, 2});
-  if (truth) a.curves.push_back({"truth", Ink::truth, truth->times, truth->states, 1.6});
+  if (truth)
+    a.curves.push_back({"truth", ink_of_truth(content), truth->times, truth->states, 1.6,
+                        content.drawn.has_value()});
   a.caption =
       "The mean of many trajectories is not one of them: as they part, it moves to the middle.";
   return a;
@@ -446,7 +454,7 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
 
   Section shown{"forecasts", "Forecast"};
   shown.parts.push_back(forecast_panels(curves, truth, content, marks));
-  if (f.variables.size() >= 2) shown.parts.push_back(forecast_attractor(curves, truth));
+  if (f.variables.size() >= 2) shown.parts.push_back(forecast_attractor(curves, truth, content));
   shown.parts.push_back(growth_figure(model, f, content, marks));
   page.sections.push_back(std::move(shown));
   if (scores) page.sections.push_back(score_section(f, content, *scores));
