@@ -100,9 +100,55 @@ const pixels = (page, selector) => page.locator(selector).first().evaluate((canv
   return {inked, drawn, colored};
 });
 
+// The numbers of a figure's CSV are those of the forecast's file, to the last bit. Between its rows there are others
+// where those are few.
+const exactNumbers = async (page, name) => {
+  const saved = await download(page, 'forecast', 'CSV');
+  assert.equal(saved.name, 'forecast.csv');
+  const page_csv = readCsv(saved.text), whole = readCsv(fs.readFileSync(file(`${name}.csv`), 'utf8'));
+  const rows = whole.columns.t.map((time) => page_csv.columns.t.indexOf(time));
+  assert.ok(!rows.includes(-1), name);
+  assert.ok(whole.rows > 200 ? page_csv.rows === whole.rows : page_csv.rows > 4 * whole.rows, `${page_csv.rows}`);
+  const variables = whole.names.filter((n) => n.endsWith('_mean')).map((n) => n.slice(0, -5));
+  for (const v of variables)
+    for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± 1.96 sd) lower', 'lower'],
+                                  ['95 % band (mean ± 1.96 sd) upper', 'upper']])
+      assert.deepEqual(rows.map((r) => page_csv.columns[`${v} ${column}`][r]), whole.columns[`${v}_${part}`], `${name} ${v} ${part}`);
+  if (name === 'three') {
+    const truth = readCsv(fs.readFileSync(file('three.truth.csv'), 'utf8'));
+    assert.deepEqual(page_csv.columns['y truth'], truth.columns.y);
+    assert.ok(page_csv.names.includes('x sample trajectories 5'));
+  }
+  assert.match(await page.locator('#forecast .exactness').textContent(), /every digit/);
+};
+
+// A CSV of 100,000 times has every row, each value as near as the page says.
+const everyRow = async (t, page, name, variables) => {
+  const note = await page.locator('#forecast .exactness').textContent();
+  const claimed = Number(note.match(/all 100,001 rows, values to ±([0-9.e-]+)/)[1]);
+  const saved = readCsv((await download(page, 'forecast', 'CSV')).text);
+  const whole = readCsv(fs.readFileSync(file(`${name}.csv`), 'utf8'));
+  assert.equal(saved.rows, 100_001);
+  assert.deepEqual(saved.columns.t, whole.columns.t);
+  for (const v of variables)
+    for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± 1.96 sd) upper', 'upper']]) {
+      const a = saved.columns[`${v} ${column}`], b = whole.columns[`${v}_${part}`];
+      const off = a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0);
+      assert.ok(off <= claimed, `${name} ${v} ${part}: off by ${off}, claimed ${claimed}`);
+      const range = Math.max(...b) - Math.min(...b);
+      assert.ok(claimed < 0.02 * range, `${claimed} of ${range}`);
+    }
+  t.diagnostic(`${name}: ±${claimed}`);
+};
+const saves = {
+  one: exactNumbers, two: exactNumbers, three: exactNumbers, eight: exactNumbers,
+  long3: (page, name, t) => everyRow(t, page, name, ['x', 'y', 'z']),
+  long8: (page, name, t) => everyRow(t, page, name, ['x1', 'x5', 'x8']),
+};
+
 for (const name of names)
   for (const kind of ['', '-fit'])
-    test(`${name}${kind}: loads, draws, stays small`, async (t) => {
+    test(`${name}${kind}: loads, draws, stays small${kind === '' && saves[name] ? ', saves its numbers' : ''}`, async (t) => {
       const size = fs.statSync(file(`${name}${kind}.html`)).size;
       t.diagnostic(`${size} bytes`);
       assert.ok(size < 1_000_000, `${size} bytes`);
@@ -115,6 +161,7 @@ for (const name of names)
         }
         // Every static figure is there too, behind.
         assert.equal(await page.locator('figure .static svg').count(), await page.locator('figure').count());
+        if (kind === '' && saves[name]) await saves[name](page, name, t);
       });
     });
 
@@ -157,10 +204,8 @@ test('what is not to be trusted says so before all else', async (t) => {
       assert.match(await warning.textContent(), new RegExp(`^Do not trust this ${what}.*do not explain`));
       const [above, title] = [await warning.boundingBox(), await page.locator('h1').boundingBox()];
       assert.ok(above.y + above.height <= title.y && above.y < 60, `${above.y} ${title.y}`);
+      if (what === 'model') assert.equal(await page.locator('#forcing tbody tr').count(), 2);
     });
-  await withPage(t, 'misfit-fit', {}, async (page) => {
-    assert.equal(await page.locator('#forcing tbody tr').count(), 2);
-  });
 });
 
 test('the path goes through the data, and the CSV has both', async (t) => {
@@ -179,7 +224,7 @@ test('the path goes through the data, and the CSV has both', async (t) => {
 });
 
 test('ticks say where they stand', async (t) => {
-  await withPage(t, 'trajectory-fit', {}, async (page) => {
+  await withPage(t, 'one', {}, async (page) => {
     // Any step that an axis can have, wherever it begins: labels are the numbers, and all differ.
     const wrong = await page.evaluate(() => {
       const found = [];
@@ -256,51 +301,6 @@ test('two variables have a plane with axes, which zooms', async (t) => {
     await page.locator('#attractor .legend button', {hasText: 'observed'}).click();
     await changed('legend');
   });
-});
-
-test('numbers of the CSV are those of the forecast, to the last bit', async (t) => {
-  for (const name of ['one', 'two', 'three', 'eight'])
-    await withPage(t, name, {}, async (page) => {
-      const saved = await download(page, 'forecast', 'CSV');
-      assert.equal(saved.name, 'forecast.csv');
-      const page_csv = readCsv(saved.text), whole = readCsv(fs.readFileSync(file(`${name}.csv`), 'utf8'));
-      // Between the rows of the file there are others where those are few.
-      const rows = whole.columns.t.map((time) => page_csv.columns.t.indexOf(time));
-      assert.ok(!rows.includes(-1), name);
-      assert.ok(whole.rows > 200 ? page_csv.rows === whole.rows : page_csv.rows > 4 * whole.rows, `${page_csv.rows}`);
-      const variables = whole.names.filter((n) => n.endsWith('_mean')).map((n) => n.slice(0, -5));
-      for (const v of variables)
-        for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± 1.96 sd) lower', 'lower'],
-                                      ['95 % band (mean ± 1.96 sd) upper', 'upper']])
-          assert.deepEqual(rows.map((r) => page_csv.columns[`${v} ${column}`][r]), whole.columns[`${v}_${part}`], `${name} ${v} ${part}`);
-      if (name === 'three') {
-        const truth = readCsv(fs.readFileSync(file('three.truth.csv'), 'utf8'));
-        assert.deepEqual(page_csv.columns['y truth'], truth.columns.y);
-        assert.ok(page_csv.names.includes('x sample trajectories 5'));
-      }
-      assert.match(await page.locator('#forecast .exactness').textContent(), /every digit/);
-    });
-});
-
-test('a CSV of 100,000 times has every row, each value as near as the page says', async (t) => {
-  for (const [name, variables] of [['long3', ['x', 'y', 'z']], ['long8', ['x1', 'x5', 'x8']]])
-    await withPage(t, name, {}, async (page) => {
-      const note = await page.locator('#forecast .exactness').textContent();
-      const claimed = Number(note.match(/all 100,001 rows, values to ±([0-9.e-]+)/)[1]);
-      const saved = readCsv((await download(page, 'forecast', 'CSV')).text);
-      const whole = readCsv(fs.readFileSync(file(`${name}.csv`), 'utf8'));
-      assert.equal(saved.rows, 100_001);
-      assert.deepEqual(saved.columns.t, whole.columns.t);
-      for (const v of variables)
-        for (const [column, part] of [['forecast mean', 'mean'], ['95 % band (mean ± 1.96 sd) upper', 'upper']]) {
-          const a = saved.columns[`${v} ${column}`], b = whole.columns[`${v}_${part}`];
-          const off = a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0);
-          assert.ok(off <= claimed, `${name} ${v} ${part}: off by ${off}, claimed ${claimed}`);
-          const range = Math.max(...b) - Math.min(...b);
-          assert.ok(claimed < 0.02 * range, `${claimed} of ${range}`);
-        }
-      t.diagnostic(`${name}: ±${claimed}`);
-    });
 });
 
 test('the SVG that is saved is the figure', async (t) => {
