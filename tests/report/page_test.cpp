@@ -287,7 +287,8 @@ TEST(ResultsTest, TheObservationsComeBeforeTheForecastThatContinuesThem) {
   o.draws = 20;
   const Forecast f = forecast(model, o);
   ASSERT_TRUE(f.continues);
-  const Panel& panel = forecast_of(forecast_page(model, f, {})).panels[1];
+  const Page whole = forecast_page(model, f, {});
+  const Panel& panel = forecast_of(whole).panels[1];
   const Line& before = panel.lines.front();
   EXPECT_EQ(before.label, "observed");
   EXPECT_TRUE(before.points);
