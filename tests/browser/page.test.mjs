@@ -27,6 +27,7 @@ after(() => browser.close());
 const withPage = async (t, name, options, body) => {
   const {complaints: expected, whole, picture: look, ...settings} = options;
   const context = await browser.newContext({viewport: {width: 1100, height: 800}, acceptDownloads: true, ...settings});
+  context.setDefaultTimeout(120_000);  // beside compilers a page of 100,000 times takes its time
   const page = await context.newPage();
   const requests = [], complaints = [];
   page.on('request', (r) => requests.push(r.url()));
