@@ -22,6 +22,8 @@ Fit learnt(const Dataset* data, const ObservationSource& source, const FitOption
       Overloaded{[&](const TrajectoryMethod& m) { return learn(*data, m, options, observer); },
                  [&](const auto& m) { return learn(source, m, options, observer); }},
       options.method);
+  fit.model.time_name = source.table->time_name;
+  fit.model.calendar = source.table->calendar;
   fit.model.settings = settings(options);  // what ran becomes part of the model
   if (fit.summary.usable && fit.model.polynomial() && fit.model.kind == ModelKind::flow)
     fit.summary.conserved = conserved(source, fit.model.noise);
