@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from . import _core
-from ._data import Data, as_data, contiguous, plain, whole
+from ._data import as_data, contiguous, date_index, dates, plain, whole
 from ._model import _FORECAST, Model, NotTrusted, spelled_call
 from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
@@ -51,7 +51,6 @@ class Forecast:
     level = Part("float", "Confidence level of the bands.")
     summary = Part("dict", "What ``odecast forecast --json`` prints: draws asked, kept, "
                            "discarded, and why. Empty for one from a file.")
-    times = Part("np.ndarray", "Output times, the start first.")
     mean = Part("np.ndarray", "Mean over the draws, times × variables.")
     sd = Part("np.ndarray", "Standard deviation over the draws.")
     q_lower = Part("np.ndarray | None", 'Lower quantile, with ``bands="both"`` or ``"quantiles"``.')
@@ -68,6 +67,11 @@ class Forecast:
                                        "blows up and counts until then has fewer rows.")
 
     @cached_property
+    def times(self) -> np.ndarray:
+        """Output times, the start first: datetime64 where the data have dates."""
+        return dates(self._core.calendar, self._core.times)
+
+    @cached_property
     def lower(self) -> np.ndarray:
         """Lower edge of the band mean ± c sd, or of the quantiles where only those were asked
         for."""
@@ -81,7 +85,8 @@ class Forecast:
         return self.q_upper if upper is None else upper
 
     def to_dataframe(self):
-        """A pandas DataFrame with the columns of the CSV that :meth:`save` writes.
+        """A pandas DataFrame with the columns of the CSV that :meth:`save` writes; where the data
+        have dates, these are its index.
 
         >>> import odecast
         >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
@@ -92,8 +97,13 @@ class Forecast:
         import pandas
 
         head, rows = self._core.to_text().split("\n", 1)
-        return pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2),
-                                columns=next(csv.reader([head])))
+        names = next(csv.reader([head]))
+        calendar = self._core.calendar
+        first = 0 if calendar is None else 1
+        values = np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2,
+                            usecols=range(first, len(names)))
+        index = None if calendar is None else date_index(calendar, self._core.times, names[0])
+        return pandas.DataFrame(values, columns=names[first:], index=index)
 
     def to_xarray(self):
         """An xarray Dataset with the dimensions time, variable and, for the samples, draw.
@@ -158,7 +168,7 @@ class Forecast:
                 axis.plot(run.times[inside], run.states[inside, columns.index(name)], "k",
                           linewidth=1, label="truth")
             axis.set_ylabel(name)
-        axes[-1].set_xlabel("t")
+        axes[-1].set_xlabel(self._core.time_name)
         axes[0].legend(loc="upper left", ncols=3, frameon=False)
         return axes
 
@@ -215,8 +225,10 @@ class Forecast:
     def __repr__(self) -> str:
         made = self.summary
         kept = f", {made['kept']} of {made['draws']} draws kept" if made else ""
-        return (f"<odecast.Forecast of {plain(self.variables)}: "
-                f"t = {self.times[0]:g} … {self.times[-1]:g}{kept}>")
+        calendar, numbers = self._core.calendar, self._core.times
+        first, last = (f"t = {numbers[0]:g}", f"{numbers[-1]:g}") if calendar is None else (
+            calendar.text(t) for t in (numbers[0], numbers[-1]))
+        return f"<odecast.Forecast of {plain(self.variables)}: {first} … {last}{kept}>"
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.svg()}"
