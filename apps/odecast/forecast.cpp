@@ -338,8 +338,7 @@ std::vector<Option> option_list() {
        ""},
       {"--from", "T",
        "time of --init (default: 0), a date where the data have dates; without\n--init a forecast "
-       "starts at "
-       "the last observation",
+       "starts at the last observation",
        ""},
       {"--until", "T", "end time, on the same axis: a number, or a date such as 2024-04-01", ""},
       {"--step", "H", "spacing of the output times (default: that of the data)", ""},

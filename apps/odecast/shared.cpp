@@ -178,24 +178,27 @@ ReadOptions reading(const Arguments& a) {
   return o;
 }
 
-ReadOptions reading(const Arguments& a, const Model& model) {
+namespace {
+
+ReadOptions reading(const Arguments& a, const std::string& time_name,
+                    const std::optional<Calendar>& calendar) {
   ReadOptions o = reading(a);
-  o.likely_time = model.time_name;
-  if (model.calendar)
-    o.time_count = *model.calendar;
+  o.likely_time = time_name;
+  if (calendar)
+    o.time_count = *calendar;
   else
     o.time_format = TimeFormat::number;
   return o;
 }
 
+}  // namespace
+
+ReadOptions reading(const Arguments& a, const Model& model) {
+  return reading(a, model.time_name, model.calendar);
+}
+
 ReadOptions reading(const Arguments& a, const Forecast& forecast) {
-  ReadOptions o = reading(a);
-  o.likely_time = forecast.time_name;
-  if (forecast.calendar)
-    o.time_count = *forecast.calendar;
-  else
-    o.time_format = TimeFormat::number;
-  return o;
+  return reading(a, forecast.time_name, forecast.calendar);
 }
 
 std::vector<Option> reading_options_beside_model() {

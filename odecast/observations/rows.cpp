@@ -133,8 +133,11 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place,
     }
     return found;
   };
-  const auto likely = static_cast<std::size_t>(
-      std::find(names_.begin(), names_.end(), options_.likely_time) - names_.begin());
+  const std::size_t likely =
+      options_.likely_time.empty()
+          ? none
+          : static_cast<std::size_t>(std::find(names_.begin(), names_.end(), options_.likely_time) -
+                                     names_.begin());
   time_column_ = options_.time_is_first   ? 0
                  : !options_.time.empty() ? named(options_.time, "`time`")
                  : likely != none         ? likely
