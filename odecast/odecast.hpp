@@ -2,6 +2,7 @@
 
 // All that users of the library need. Each room's headers can be included alone, too.
 
+#include "odecast/core/calendar.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/times.hpp"

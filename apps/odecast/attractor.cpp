@@ -136,8 +136,7 @@ Command attractor_command() {
        "sd of the noise that is added to the runs as the data have it,\none or one per variable "
        "(default: the model's; 0 for none)",
        ""}};
-  for (Option& o : reading_options())
-    if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
+  for (Option& o : reading_options_beside_model()) options.push_back(o);
   options.push_back(seed_option());
   options.push_back(threads_option());
   return {"attractor",

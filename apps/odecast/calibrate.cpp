@@ -45,8 +45,13 @@ int run_calibrate(const Arguments& a) {
 
 std::string calibration_text(const CalibrationPart& part) {
   const double c = normal_quantile((1 + part.level) / 2);
-  std::string text = fmt::format("Bands become {:.2g} to {:.2g} times as wide.",
-                                 part.factors.minCoeff() / c, part.factors.maxCoeff() / c);
+  const double least = part.factors.minCoeff() / c, most = part.factors.maxCoeff() / c;
+  std::string text = most < 0.01
+                         ? fmt::format(
+                               "Bands become less than {:.2g} times as wide: the forecasts err far "
+                               "less than the draws spread.",
+                               most > 1e-3 ? 0.01 : 1e-3)
+                         : fmt::format("Bands become {:.2g} to {:.2g} times as wide.", least, most);
   if (!part.after.empty())
     text += fmt::format(" Calibrated on one half of the starts they hold {:.3f} of the other.",
                         mean_of(part.after).value);

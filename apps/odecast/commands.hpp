@@ -132,6 +132,14 @@ Option threads_option();
 /// What every command that reads observations takes: which columns, how the text is written.
 std::vector<Option> reading_options();
 ReadOptions reading(const Arguments& arguments);
+/// The same for what belongs to a model or a forecast: its column of times where the file has it,
+/// counted as it counts.
+ReadOptions reading(const Arguments& arguments, const Model& model);
+ReadOptions reading(const Arguments& arguments, const Forecast& forecast);
+/// Of commands that have a model, which knows columns and units.
+std::vector<Option> reading_options_beside_model();
+/// A point in time: a number, or a date where the model has a calendar.
+double time_given(const Arguments& arguments, std::string_view option, const Model& model);
 /// How the data were read, where that is not the plainest way.
 void say_reading(const Arguments& arguments, const TableInfo& table);
 

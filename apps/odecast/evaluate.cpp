@@ -106,15 +106,14 @@ std::vector<Option> evaluate_option_list() {
        "standard deviation of that noise, one or one per variable\n(default: the model's)", ""},
       {"--lyapunov", "L", "largest exponent: gives valid times in Lyapunov times", ""},
       {"--system", "NAME", "take the exponent from the catalogue", ""}};
-  for (Option& o : reading_options())
-    if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
+  for (Option& o : reading_options_beside_model()) options.push_back(o);
   options.push_back(seed_option());
   options.push_back(threads_option());
   return options;
 }
 
 Dataset read_truth(const Arguments& a, const Model& model, const std::string& path) {
-  ReadOptions read = reading(a);
+  ReadOptions read = reading(a, model);
   read.variables = model.variables;
   read.inputs.assign(model.inputs.names.begin(),
                      model.inputs.names.begin() + model.inputs.measured());

@@ -239,9 +239,9 @@ int run_fit(const Arguments& a) {
                          mean_of(c->before).value));
       say(a, calibration_text(*c));
       say(a, guarantee_text(*c) + (c->observed ? " These are bands of observations." : ""));
-      say(a, fmt::format("Forecasts continue from t = {:g}, where the held-out rows begin, unless "
+      say(a, fmt::format("Forecasts continue from {}, where the held-out rows begin, unless "
                          "--init is given.",
-                         result.model.last_time));
+                         moment_text(result.model.calendar, result.model.last_time)));
     }
     if (!result.model.last_trajectory.empty())
       say(a, fmt::format("Forecasts continue trajectory '{}', the last one; to continue another, "

@@ -53,7 +53,7 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   ForecastOptions o;
   if (a.given("--init")) o.init = to_vector(a.numbers("--init"));
   if (a.given("--init-sd")) o.init_sd = to_vector(a.numbers("--init-sd"));
-  if (a.given("--from")) o.from = a.number("--from");
+  if (a.given("--from")) o.from = time_given(a, "--from", model);
   o.draws = static_cast<int>(a.whole("--draws", 2, 1'000'000'000));
   o.level = a.number("--level");
   o.bands = a.text("--bands") == "sd"          ? Bands::sd
@@ -96,8 +96,8 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   needs(a, {"--rtol", "--atol"}, !fixed, "`method=rk45`");
   needs(a, {"--observations", "--noise"}, draws, "`field=draws`");
   needs(a,
-        {"--time", "--id", "--skip", "--header", "--separator", "--decimal", "--missing", "--sort",
-         "--duplicates", "--sample-step", "--trajectory"},
+        {"--time", "--time-format", "--id", "--skip", "--header", "--separator", "--decimal",
+         "--missing", "--sort", "--duplicates", "--sample-step", "--trajectory"},
         a.given("--at") || a.given("--truth") || a.given("--drive") || a.given("--history"),
         "`at`, `truth`, `history` or `drive`");
   needs(a, {"--draws", "--seed"}, !enumerated, "`masks=sampled`");
@@ -116,9 +116,17 @@ std::vector<double> even_times(const Arguments& a, const Model& model, const For
   const double start = forecast_start(model, o).time;
   if (!a.given("--until"))
     throw_usage({"odecast forecast", "neither `until` nor `at`", "an end time",
-                 fmt::format("Give `until=T`, later than the start at t = {}.", start)});
-  return regular_times(start, a.number("--until"),
-                       a.given("--step") ? a.number("--step") : model.step);
+                 model.calendar
+                     ? fmt::format("Give `until=T`, a date later than the start at {}.",
+                                   time_text(*model.calendar, start))
+                     : fmt::format("Give `until=T`, later than the start at t = {}.", start)});
+  const double usual = model.calendar ? tidy_step(*model.calendar, model.step) : model.step,
+               until = time_given(a, "--until", model);
+  if (model.calendar && !(until > start))
+    throw_usage({"`until`", time_text(*model.calendar, until),
+                 "a time after the start (" + time_text(*model.calendar, start) + ")",
+                 "Give a later end."});
+  return regular_times(start, until, a.given("--step") ? a.number("--step") : usual);
 }
 
 Json forecast_json(const Forecast& f, const ForecastOptions& options) {
@@ -156,7 +164,7 @@ std::optional<InputSignal> input_signal(const Arguments& a, const Model& model) 
   const int count = model.inputs.measured();
   for (const std::string option : {"--drive", "--at", "--truth"}) {
     if (count == 0 || !a.given(option)) continue;
-    const Dataset file = read_observations(a.text(option), reading(a));
+    const Dataset file = read_observations(a.text(option), reading(a, model));
     const Trajectory& t = find_trajectory(file, trajectory_of(a, file, model));
     InputSignal signal{t.times, Matrix(t.rows(), count)};
     int found = 0;
@@ -181,7 +189,7 @@ std::vector<double> output_times(const Arguments& a, const Model& model, const F
   if (!a.given("--at")) return even_times(a, model, o);
   const double start = forecast_start(model, o).time;
   std::vector<double> times;
-  const Dataset file = read_observations(a.text("--at"), reading(a));
+  const Dataset file = read_observations(a.text("--at"), reading(a, model));
   for (const double t : find_trajectory(file, trajectory_of(a, file, model)).times)
     if (t > start) times.push_back(t);
   return times;
@@ -197,7 +205,11 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
   }
   const bool good = one.status == SolveStatus::finished;
   const bool usable = one.times.size() > 1;
-  if (usable) write_observations(output, {model.variables, {{"", one.times, one.states}}});
+  if (usable)
+    write_observations(output, {.variables = model.variables,
+                                .trajectories = {{"", one.times, one.states}},
+                                .time_name = model.time_name,
+                                .calendar = model.calendar});
   if (a.json())
     put_json(Json{{"status", status_name(one.status)},
                   {"field", a.text("--field")},
@@ -205,10 +217,11 @@ int run_single(const Arguments& a, const Model& model, const ForecastOptions& o)
                   {"reached", one.reached},
                   {"output", usable ? output : ""}});
   else if (usable)
-    say(a, fmt::format("One trajectory of the {} field to t = {:.6g}, written to {}",
-                       a.text("--field"), one.reached, output));
+    say(a, fmt::format("One trajectory of the {} field to {}, written to {}", a.text("--field"),
+                       moment_text(model.calendar, one.reached), output));
   if (!good)
-    complain(fmt::format("the trajectory {} at t = {:.6g}", status_name(one.status), one.reached));
+    complain(fmt::format("the trajectory {} at {}", status_name(one.status),
+                         moment_text(model.calendar, one.reached)));
   return good ? kDone : kNotTrusted;
 }
 
@@ -229,9 +242,10 @@ int run_forecast(const Arguments& a) {
     content.title = a.text("--title");
     content.lyapunov = exponent(a);
     content.origin = origin(a);
-    if (a.given("--history")) content.history = read_observations(a.text("--history"), reading(a));
+    if (a.given("--history")) content.history =
+          read_observations(a.text("--history"), reading(a, model));
     if (a.given("--truth")) {
-      content.truth = read_observations(a.text("--truth"), reading(a));
+      content.truth = read_observations(a.text("--truth"), reading(a, model));
       content.trajectory = trajectory_of(a, *content.truth, model);
       find_trajectory(*content.truth, content.trajectory);  // a wrong id is found before the work
     }
@@ -276,8 +290,10 @@ int run_forecast(const Arguments& a) {
     if (with_page) j["report"] = report;
     put_json(j);
   } else if (usable) {
-    say(a, fmt::format("Forecast from t = {:.6g} to {:.6g} in {:.3f} s, written to {}",
-                       f.times.front(), f.times.back(), f.seconds, output));
+    const std::string last =
+        f.calendar ? time_text(*f.calendar, f.times.back()) : fmt::format("{:.6g}", f.times.back());
+    say(a, fmt::format("Forecast from {} to {} in {:.3f} s, written to {}",
+                       moment_text(f.calendar, f.times.front()), last, f.seconds, output));
     const bool discard = options.blow_up == BlowUp::discard;
     const char* fate = !discard                  ? " and count until then"
                        : complete && !enumerated ? " and were replaced"
@@ -285,12 +301,14 @@ int run_forecast(const Arguments& a) {
     say(a, fmt::format("{} {} {}; {} blew up{} ({:.1f} %{}).", f.kept,
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
-                       f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
+                       !f.discarded ? ""
+                       : f.calendar ? ", the first at " + time_text(*f.calendar, first_blow_up)
+                                    : fmt::format(", the first at t = {:.3g}", first_blow_up)));
     say(a,
         std::isfinite(f.horizon)
             ? fmt::format(
-                  "Predictability horizon {:.4g}: there the spread passes {:g} of the data's sd.",
-                  f.horizon, kHorizon)
+                  "Predictability horizon {}: there the spread passes {:g} of the data's sd.",
+                  duration_text(f.calendar, f.horizon), kHorizon)
             : fmt::format("Within the predictability horizon: the spread stays below {:g} of the "
                           "data's sd.",
                           kHorizon));
@@ -330,9 +348,10 @@ std::vector<Option> option_list() {
        "of the last state)",
        ""},
       {"--from", "T",
-       "time of --init (default: 0); without --init a forecast starts\nat the last observation",
+       "time of --init (default: 0), a date where the data have dates; without\n--init a forecast "
+       "starts at the last observation",
        ""},
-      {"--until", "T", "end time, on the same axis", ""},
+      {"--until", "T", "end time, on the same axis: a number, or a date such as 2024-04-01", ""},
       {"--step", "H", "spacing of the output times (default: that of the data)", ""},
       {"--at", "FILE", "output at the times of this data file instead", ""},
       {"--trajectory", "ID",
@@ -427,8 +446,7 @@ std::vector<Option> option_list() {
 
 Command forecast_command() {
   std::vector<Option> options = option_list();
-  for (Option& o : reading_options())
-    if (o.name != "--variables" && o.name != "--inputs") options.push_back(o);
+  for (Option& o : reading_options_beside_model()) options.push_back(o);
   return {"forecast",
           "forecast with mean and confidence band",
           "Integrates many draws of a fitted model forward, discards those that blow up, and gives "

@@ -14,16 +14,16 @@
 namespace odecast::cli {
 namespace {
 
-std::string sampling_text(const Inspection& d) {
+std::string sampling_text(const Inspection& d, const std::optional<Calendar>& calendar) {
   if (d.pairs == 0) return "no two rows of one trajectory";
   std::string text =
-      d.even
-          ? fmt::format("even, step {:.6g}", d.step)
-          : fmt::format("irregular, steps from {:.6g} to {:.6g} (ratio {:.3g}), median {:.6g}",
-                        d.smallest_step, d.largest_step, d.largest_step / d.smallest_step, d.step);
+      d.even ? "even, step " + duration_text(calendar, d.step, 6)
+             : fmt::format("irregular, steps from {:.6g} to {:.6g} (ratio {:.3g}), median {}",
+                           d.smallest_step, d.largest_step, d.largest_step / d.smallest_step,
+                           duration_text(calendar, d.step, 6));
   if (d.gaps > 0)
-    text += fmt::format("; {} gap{}, the longest {:.6g}", d.gaps, d.gaps == 1 ? "" : "s",
-                        d.largest_gap);
+    text += fmt::format("; {} gap{}, the longest {}", d.gaps, d.gaps == 1 ? "" : "s",
+                        duration_text(calendar, d.largest_gap, 6));
   return text;
 }
 
@@ -94,10 +94,17 @@ int run(const Arguments& a) {
                       {"header", table.dialect.header}};
     j["rows"] = d.rows;
     j["dropped"] = table.dropped;
-    j["notes"] = table.notes;
+    j["notes"] = Json::array();
+    for (const std::string& note : table.notes)
+      j["notes"].push_back(spelled(note, Spelling::options));
     j["noise_rows"] = d.noise_rows;
     j["trajectories"] = {{"count", trajectories}, {"shortest", *shortest}, {"longest", *longest}};
     j["time"] = {{"first", d.first_time}, {"last", d.latest_time}};
+    if (const auto& c = table.calendar)
+      j["time"]["calendar"] = {{"column", table.time_name},
+                               {"first", time_text(*c, d.first_time)},
+                               {"last", time_text(*c, d.latest_time)},
+                               {"unit", unit_name(c->unit)}};
     j["sampling"] = {{"even", d.even},
                      {"step", d.step},
                      {"smallest", d.smallest_step},
@@ -124,16 +131,20 @@ int run(const Arguments& a) {
   }
   put("{}: {}\n", printable(source.name),
       table.format == "csv" ? in_words(table.dialect) : table.format);
-  put("{} row{} in {} trajector{}{}, {} from {:.6g} to {:.6g}\n", d.rows, d.rows == 1 ? "" : "s",
+  const auto moment = [&](double t) {
+    return table.calendar ? time_text(*table.calendar, t) : fmt::format("{:.6g}", t);
+  };
+  put("{} row{} in {} trajector{}{}, {} from {} to {}\n", d.rows, d.rows == 1 ? "" : "s",
       trajectories, trajectories == 1 ? "y" : "ies",
       trajectories == 1 ? "" : fmt::format(" of {} to {} rows", *shortest, *longest),
-      printable(table.time_name), d.first_time, d.latest_time);
+      printable(table.time_name), moment(d.first_time), moment(d.latest_time));
   if (table.dropped > 0)
     put("{} row{} with a missing cell left out\n", table.dropped, table.dropped == 1 ? "" : "s");
-  for (const std::string& note : table.notes) put("{}.\n", printable(note));
+  for (const std::string& note : table.notes)
+    put("{}.\n", printable(spelled(note, Spelling::options)));
   if (d.rows > d.noise_rows) put("The noise is that of the first {} rows.\n", d.noise_rows);
-  put("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n", sampling_text(d), "",
-      "smallest", "largest", "mean", "sd", "noise sd");
+  put("Sampling: {}\n\n{:<16} {:>12} {:>12} {:>12} {:>12} {:>12}\n",
+      sampling_text(d, table.calendar), "", "smallest", "largest", "mean", "sd", "noise sd");
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const auto k = static_cast<Eigen::Index>(i);
     const auto known = [](double x) {

@@ -31,11 +31,14 @@ int run(const Arguments& a) {
                  fmt::format("one for each of {} forecasts", inputs.size()),
                  "Separate them by commas.");
   std::vector<NamedForecast> forecasts;
-  for (std::size_t k = 0; k < inputs.size(); ++k)
+  TimeCount count = reading(a).time_count;  // all as the first
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
     forecasts.push_back({!titles.empty()      ? titles[k]
                          : inputs.size() == 1 ? ""
                                               : inputs[k].stem().string(),
-                         read_forecast(inputs[k])});
+                         read_forecast(inputs[k], count)});
+    if (const auto& calendar = forecasts.front().forecast.calendar) count = *calendar;
+  }
   inputs.emplace_back(a.text("--truth"));
   inputs.emplace_back(a.text("--history"));
   check_output(output, inputs);
@@ -43,7 +46,7 @@ int run(const Arguments& a) {
   content.variables = a.words("--variables");
   content.title = a.text("--title");
   content.quantiles = a.text("--band") == "quantiles";
-  ReadOptions options = reading(a);
+  ReadOptions options = reading(a, forecasts.front().forecast);
   options.variables.clear();  // here they choose the panels
   if (a.given("--truth")) content.truth = read_observations(a.text("--truth"), options);
   if (a.given("--history")) content.history = read_history(a.text("--history"), options);

@@ -19,7 +19,7 @@ Json row_json(const Scores& s, const ScoreRow& row) {
   return j;
 }
 
-std::string table(const Scores& s) {
+std::string table(const Scores& s, const std::optional<Calendar>& calendar) {
   const std::vector<std::pair<std::string, const ScoreRow*>> rows = {
       {fmt::format("coverage of the {:g} % band", 100 * s.level), &s.coverage},
       {"mean width of the band", &s.width},
@@ -35,10 +35,13 @@ std::string table(const Scores& s) {
       text += std::isnan(x) ? fmt::format(" {:>9}", "constant") : fmt::format(" {:>9.3g}", x);
     text += fmt::format(" {:>9.3g}\n", row->all);
   }
-  text += fmt::format("valid prediction time {:.3g}", s.vpt_time);
+  text += "valid prediction time " + duration_text(calendar, s.vpt_time, 3);
   if (s.vpt_lyapunov_times) text += fmt::format(" = {:.2f} Lyapunov times", *s.vpt_lyapunov_times);
-  text += fmt::format(" (error of the mean below {:g} sd), {} times in ({:g}, {:g}]",
-                      s.vpt_threshold, s.points, s.from, s.until);
+  const auto time = [&](double t) {
+    return calendar ? time_text(*calendar, t) : fmt::format("{:g}", t);
+  };
+  text += fmt::format(" (error of the mean below {:g} sd), {} times in ({}, {}]", s.vpt_threshold,
+                      s.points, time(s.from), time(s.until));
   return s.trajectory.empty() ? text : text + " of trajectory '" + s.trajectory + "'";
 }
 
@@ -82,8 +85,8 @@ namespace {
 
 int run_score(const Arguments& a) {
   const ScoreOptions options = score_options(a);
-  const Forecast forecast = read_forecast(a.positional(0));
-  const Dataset truth = read_observations(a.positional(1), reading(a));
+  const Forecast forecast = read_forecast(a.positional(0), reading(a).time_count);
+  const Dataset truth = read_observations(a.positional(1), reading(a, forecast));
   const Scores s = score(forecast, truth, options);
   Json j = score_json(s);
   if (a.given("--model")) {
@@ -94,9 +97,10 @@ int run_score(const Arguments& a) {
   if (a.json())
     put_json(j);
   else
-    say(a, table(s) + (s.measured ? "\nThe truth looks measured, with noise: it is judged by the "
-                                    "band of an observation (--band sd: of the state)."
-                                  : ""));
+    say(a, table(s, forecast.calendar) +
+               (s.measured ? "\nThe truth looks measured, with noise: it is judged by the "
+                             "band of an observation (--band sd: of the state)."
+                           : ""));
   return kDone;
 }
 

@@ -13,6 +13,7 @@
 #include "apps/odecast/commands.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
+#include "odecast/core/numbers.hpp"
 #include "odecast/core/stop.hpp"
 #include "odecast/core/text.hpp"
 #include "odecast/model/status.hpp"
@@ -82,6 +83,19 @@ std::vector<Option> reading_options() {
        "the time column (default: t or time, or the one whose name speaks of "
        "it:\nyear, day, date, …)",
        ""},
+      {"--time-format",
+       "HOW",
+       "how times are written: auto finds dates and epochs; number: as they\nstand; dmy, mdy: what "
+       "comes first in 3/4/2024; excel: its days",
+       "auto",
+       0,
+       {"auto", "number", "dmy", "mdy", "excel"}},
+      {"--time-unit",
+       "UNIT",
+       "what dates are counted in (auto: by their spacing)",
+       "auto",
+       0,
+       {"auto", "s", "min", "h", "d", "y"}},
       {"--id", "NAME",
        "the column that tells trajectories apart\n(default: trajectory, series or id)", ""},
       {"--variables", "A,B,…", "the columns to use (default: all others)", ""},
@@ -128,6 +142,14 @@ std::vector<Option> reading_options() {
 ReadOptions reading(const Arguments& a) {
   ReadOptions o;
   o.time = a.text("--time");
+  const std::string format = a.text("--time-format");
+  o.time_format = format == "number"  ? TimeFormat::number
+                  : format == "dmy"   ? TimeFormat::day_first
+                  : format == "mdy"   ? TimeFormat::month_first
+                  : format == "excel" ? TimeFormat::excel
+                                      : TimeFormat::found;
+  if (a.declares("--time-unit"))
+    if (const auto unit = unit_from_name(a.text("--time-unit"))) o.time_count = *unit;
   o.id = a.text("--id");
   if (a.declares("--variables")) o.variables = a.words("--variables");
   if (a.declares("--inputs")) o.inputs = a.words("--inputs");
@@ -154,6 +176,57 @@ ReadOptions reading(const Arguments& a) {
                    "It is the time between two rows."});
   }
   return o;
+}
+
+namespace {
+
+ReadOptions reading(const Arguments& a, const std::string& time_name,
+                    const std::optional<Calendar>& calendar) {
+  ReadOptions o = reading(a);
+  o.likely_time = time_name;
+  if (calendar)
+    o.time_count = *calendar;
+  else
+    o.time_format = TimeFormat::number;
+  return o;
+}
+
+}  // namespace
+
+ReadOptions reading(const Arguments& a, const Model& model) {
+  return reading(a, model.time_name, model.calendar);
+}
+
+ReadOptions reading(const Arguments& a, const Forecast& forecast) {
+  return reading(a, forecast.time_name, forecast.calendar);
+}
+
+std::vector<Option> reading_options_beside_model() {
+  std::vector<Option> options;
+  for (Option& o : reading_options())
+    if (o.name != "--variables" && o.name != "--inputs" && o.name != "--time-unit") {
+      if (o.name == "--time")
+        o.help = "the time column (default: that of the model, or as for fit)";
+      options.push_back(o);
+    }
+  return options;
+}
+
+double time_given(const Arguments& a, std::string_view option, const Model& model) {
+  const std::string text = a.text(option);
+  if (!model.calendar || parse_number(text)) return a.number(option);
+  std::string fault;
+  const auto time = parse_time(text, TimeForm::text, &fault);
+  const Calendar& c = *model.calendar;
+  require_option(
+      time && (!time->offset || c.offset), "option " + marked(option),
+      shown(text) + (time ? ", which has a zone" : ": " + fault),
+      fmt::format("a date such as {}{}, or a number of {}", time_text(c, model.last_time),
+                  time ? ", without a zone as in the data" : "", unit_words(c.unit)),
+      "Write it in one of these ways.");
+  Instant instant = time->instant;
+  if (!time->offset && c.offset) instant.seconds -= 60 * *c.offset;
+  return to_number(c, instant);
 }
 
 void say_reading(const Arguments& a, const TableInfo& table) {

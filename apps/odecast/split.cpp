@@ -15,8 +15,9 @@ int run_split(const Arguments& a) {
   check_output(train, inputs);
   check_output(test, inputs);
   TableInfo table;
-  const Split parts =
-      split_last(read_observations(inputs, reading(a), &table), a.number("--holdout"));
+  ReadOptions read = reading(a);
+  read.keep_time_texts = true;
+  const Split parts = split_last(read_observations(inputs, read, &table), a.number("--holdout"));
   write_files({{train, format_observations(train, parts.train)},
                {test, format_observations(test, parts.test)}});
   say_reading(a, table);
@@ -36,7 +37,8 @@ Command split_command() {
       {"--holdout", "F", "the last fraction of each trajectory is the test part", "0.2"},
       {"--train", "FILE", "early part", "train.csv"},
       {"--test", "FILE", "late part", "test.csv"}};
-  for (Option& o : reading_options()) options.push_back(o);
+  for (Option& o : reading_options())
+    if (o.name != "--time-unit") options.push_back(o);
   return {"split",
           "hold out the end of the data as test",
           "Splits every trajectory into an early part to fit and a late part to test.",

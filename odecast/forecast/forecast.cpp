@@ -418,6 +418,8 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
 
   Forecast f;
   f.variables = model.variables;
+  f.time_name = model.time_name;
+  f.calendar = model.calendar;
   f.level = options.level;
   f.continues = !options.init;
   f.draws = exact ? total.tried : options.draws;

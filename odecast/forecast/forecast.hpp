@@ -88,6 +88,8 @@ inline constexpr double kMostBlowUps = 0.2;
 struct Forecast {
   std::vector<std::string> variables;
   std::vector<double> times;
+  std::string time_name = "t";            ///< as in the data
+  std::optional<Calendar> calendar = {};  ///< of the model
   Matrix mean, sd;
   Matrix lower, upper;                ///< mean ± c sd; empty unless asked for
   Matrix q_lower, q_median, q_upper;  ///< quantiles; empty unless asked for

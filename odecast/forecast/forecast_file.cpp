@@ -42,8 +42,8 @@ std::string format_forecast(const Forecast& f) {
   if (f.observed_q_lower.size() > 0)
     parts.insert(parts.end(), {&f.observed_q_lower, &f.observed_q_upper});
   const std::string mark = observed_mark(f.variables);
-  std::string text = "t";
-  const auto column = [&](const std::string& name) { text += ',' + csv_cell(name); };
+  std::vector<std::string> names;
+  const auto column = [&](const std::string& name) { names.push_back(name); };
   for (const auto& v : f.variables) {
     for (const char* part : {"_mean", "_sd"}) column(v + part);
     if (f.lower.size() > 0)
@@ -57,9 +57,18 @@ std::string format_forecast(const Forecast& f) {
       for (const double p : {(1 - f.level) / 2, (1 + f.level) / 2})
         column(quantile_name(v + mark, p));
   }
-  text += ",alive\n";
+  column("alive");
+  const bool taken = std::count(names.begin(), names.end(), f.time_name) > 0;
+  std::string text = taken ? "t" : csv_cell(f.time_name);
+  for (const auto& name : names) text += ',' + csv_cell(name);
+  text += '\n';
+  const std::vector<std::string> dates =
+      f.calendar ? format_times(*f.calendar, f.times) : std::vector<std::string>{};
   for (std::size_t t = 0; t < f.times.size(); ++t) {
-    append_number(text, f.times[t]);
+    if (f.calendar)
+      text += dates[t];
+    else
+      append_number(text, f.times[t]);
     for (Eigen::Index i = 0; i < f.mean.cols(); ++i)
       for (const Matrix* part : parts) {
         text += ',';
@@ -72,8 +81,8 @@ std::string format_forecast(const Forecast& f) {
   return text;
 }
 
-Forecast read_forecast(const std::filesystem::path& path) {
-  const Dataset table = read_observations(path, {.time = "t"});
+Forecast read_forecast(const std::filesystem::path& path, const TimeCount& count) {
+  const Dataset table = read_observations(path, {.time_is_first = true, .time_count = count});
   const Trajectory& rows = table.trajectories.front();
   std::map<std::string, Eigen::Index> column;
   for (std::size_t c = 0; c < table.variables.size(); ++c)
@@ -81,6 +90,8 @@ Forecast read_forecast(const std::filesystem::path& path) {
 
   Forecast f;
   f.times = rows.times;
+  f.time_name = table.time_name;
+  f.calendar = table.calendar;
   for (const auto& name : table.variables)
     if (name.ends_with("_mean") && column.contains(name.substr(0, name.size() - 5) + "_sd"))
       f.variables.push_back(name.substr(0, name.size() - 5));

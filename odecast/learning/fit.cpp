@@ -44,6 +44,8 @@ Fit learnt(const Dataset* data, const ObservationSource& source, const FitOption
       options.method);
   if (!whole) watched.replay([](std::size_t, double, const double*) { return true; });
   fit.model.observed = keeper.kept();
+  fit.model.time_name = source.table->time_name;
+  fit.model.calendar = source.table->calendar;
   fit.model.settings = settings(options);  // what ran becomes part of the model
   if (fit.summary.usable && fit.model.polynomial() && fit.model.kind == ModelKind::flow)
     fit.summary.conserved = conserved(source, fit.model.noise);

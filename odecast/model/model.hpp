@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "odecast/core/calendar.hpp"
 #include "odecast/model/dropout_posterior.hpp"
 #include "odecast/model/polynomial_posterior.hpp"
 #include "odecast/network/network.hpp"
@@ -79,6 +80,9 @@ struct Model {
   std::variant<Network, NetworkEnsemble, PolynomialPart> law;
   ModelKind kind = ModelKind::flow;
   InputPart inputs;
+  /// The column of times in the data, and what its numbers count; nothing: numbers.
+  std::string time_name = "t";
+  std::optional<Calendar> calendar = {};
 
   std::optional<TrajectoryPart> trajectory;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -173,6 +174,29 @@ struct Reader {
     return Eigen::Map<const Matrix>(values.data(), rows, columns);
   }
 };
+
+constexpr std::array<const char*, 3> kDetails = {"month", "day", "clock"};
+
+Calendar read_calendar(const Reader& read, const Json& json) {
+  Calendar c;
+  const auto unit = unit_from_name(read.text(json, "unit"));
+  if (!unit) read.fail("unit", read.text(json, "unit"), "s, min, h, d, y or civil_y");
+  c.unit = *unit;
+  const Json& origin = read.array(json, "origin");
+  constexpr std::int64_t farthest = 1'000'000'000'000'000;
+  if (origin.size() != 2 || !origin[0].is_number_integer() || !origin[1].is_number_integer() ||
+      std::abs(origin[0].get<std::int64_t>()) > farthest || origin[1].get<std::int64_t>() < 0 ||
+      origin[1].get<std::int64_t>() > 999'999'999)
+    read.fail("origin", "other values", "whole seconds since 1970 and nanoseconds");
+  c.origin = {origin[0].get<std::int64_t>(), origin[1].get<std::int32_t>()};
+  if (!read.member(json, "offset").is_null())
+    c.offset = static_cast<int>(read.whole(json, "offset", -1439, 1439));
+  const std::string detail = read.text(json, "detail");
+  const auto found = std::find(kDetails.begin(), kDetails.end(), detail);
+  if (found == kDetails.end()) read.fail("detail", detail, "month, day or clock");
+  c.detail = static_cast<TimeDetail>(found - kDetails.begin());
+  return c;
+}
 
 TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t n) {
   TrajectoryPart part{read.number(json, "noise_ratio"), read.number(json, "autocorrelation"),
@@ -450,6 +474,14 @@ std::string model_to_text(const Model& model) {
       body["diagnosis"]["forcing"] = {{"sd", to_json(found->forcing.sd)},
                                       {"interval", found->forcing.interval}};
   }
+  if (model.time_name != "t" || model.calendar) {
+    body["time"] = {{"name", model.time_name}};
+    if (const auto& c = model.calendar)
+      body["time"]["calendar"] = {{"unit", unit_code(c->unit)},
+                                  {"origin", {c->origin.seconds, c->origin.nanoseconds}},
+                                  {"offset", c->offset ? Json(*c->offset) : Json()},
+                                  {"detail", kDetails[static_cast<std::size_t>(c->detail)]}};
+  }
   body["settings"] = Json::object();
   for (const auto& [name, value] : model.settings) body["settings"][name] = value;
   if (model.sd.size() > 0) body["sd"] = to_json(model.sd);
@@ -509,6 +541,14 @@ Model model_from_text(const std::string& text, const std::string& name) {
     if (inputs.contains("last"))
       model.inputs.last =
           read.vector(inputs, "last", static_cast<std::size_t>(model.inputs.measured()));
+  }
+  if (json.contains("time")) {
+    const Json& time = read.member(json, "time");
+    model.time_name = read.text(time, "name");
+    if (const char* fault = name_fault(model.time_name))
+      read.fail("time, name", fault, "a name of one line without blanks at its ends");
+    if (time.contains("calendar"))
+      model.calendar = read_calendar(read, read.member(time, "calendar"));
   }
   const std::size_t arguments = n + model.inputs.names.size();
   if (n == 0) read.fail("variables", "none", "at least one");

@@ -16,6 +16,7 @@
 #include "odecast/core/text.hpp"
 #include "odecast/observations/formats.hpp"
 #include "odecast/observations/rows.hpp"
+#include "odecast/observations/times.hpp"
 
 namespace odecast {
 namespace {
@@ -168,14 +169,15 @@ struct SampleLine {
 };
 
 /// The first lines that are neither blank nor comments, after those to skip.
-std::vector<SampleLine> sample_lines(std::string_view text, bool whole, long skip) {
+std::vector<SampleLine> sample_lines(std::string_view text, bool whole, long skip,
+                                     std::size_t most = 200) {
   std::vector<SampleLine> sample;
   long number = 0;
   each_line(text, whole, [&](std::string_view line, long count) {
     number += count;
     if (number > skip && !trimmed(line).empty() && !is_comment(line))
       sample.push_back({number, line});
-    return sample.size() < 200;
+    return sample.size() < most;
   });
   return sample;
 }
@@ -322,6 +324,7 @@ bool is_units(const std::vector<SampleLine>& sample, const Dialect& d) {
 std::vector<ColumnLook> looks_of(const std::vector<SampleLine>& sample, const Dialect& d) {
   struct Seen {
     bool number = false, word = false, index = true;
+    long dates = 0, others = 0;
     std::optional<double> last = {};
   };
   std::vector<Seen> seen;
@@ -340,6 +343,7 @@ std::vector<ColumnLook> looks_of(const std::vector<SampleLine>& sample, const Di
       s.index =
           s.index && value && *value == std::floor(*value) && (!s.last || *value == *s.last + 1);
       s.last = value;
+      if (!is_missing(cell)) ++(!value && is_date(cell) ? s.dates : s.others);
       const ColumnLook look = look_of(cell);
       s.number = s.number || look == ColumnLook::numbers;
       s.word = s.word || look == ColumnLook::words;
@@ -347,10 +351,11 @@ std::vector<ColumnLook> looks_of(const std::vector<SampleLine>& sample, const Di
   }
   std::vector<ColumnLook> looks;
   for (const Seen& s : seen)
-    looks.push_back(s.number && s.index ? ColumnLook::index
-                    : s.number          ? ColumnLook::numbers
-                    : s.word            ? ColumnLook::words
-                                        : ColumnLook::nothing);
+    looks.push_back(s.dates > s.others    ? ColumnLook::dates
+                    : s.number && s.index ? ColumnLook::index
+                    : s.number            ? ColumnLook::numbers
+                    : s.word              ? ColumnLook::words
+                                          : ColumnLook::nothing);
   return looks;
 }
 
@@ -471,6 +476,7 @@ class Parser {
       sample = sample.substr(0, sample.find_last_of("\r\n") + 1);
     table_.dialect = sniff(sample, table_.source, options_);
     looks_ = looks_of(sample_lines(sample, true, options_.skip), table_.dialect);
+    beginning_ = sample;
     const Dialect& d = table_.dialect;
     if (d.first_line > 1 && options_.skip == 0)
       table_.notes.push_back(
@@ -493,7 +499,7 @@ class Parser {
     const char *at = text.data(), *end = at + text.size();
     std::string_view id;
     for (std::size_t c = 0; c < columns_; ++c) {
-      if (double* value = places_[c]) {
+      if (double* value = places_[c]; value && !(times_ && value == rows_.time_place())) {
         while (at != end && *at == ' ') ++at;
         const auto [stop, error] = std::from_chars(at, end, *value);
         if (error != std::errc{} || !std::isfinite(*value)) return false;
@@ -507,6 +513,7 @@ class Parser {
                                                       static_cast<std::size_t>(stop - at));
         if (cell.find('"') != cell.npos || (c == 0 && is_comment(cell))) return false;
         if (c == rows_.id_column()) id = trimmed(cell);
+        if (value && !take_time(value, trimmed(cell))) return false;
         at = stop;
       }
       if (c + 1 == columns_) {
@@ -576,6 +583,7 @@ class Parser {
                   rows_.text_of(place),
                   {"For blanks: `tr -s ' ' ',' < old.txt > new.csv`."}});
     rows_.name_columns(std::move(names), place, looks_);
+    begin_times();
     places_ = rows_.places().data();
     columns_ = rows_.places().size();
     comma_ = d.decimal == ',';
@@ -590,7 +598,9 @@ class Parser {
     int variables = 0;
     for (const auto cell : cells_.cells) {
       const bool word = !is_missing(cell) && !parse_cell(cell, table_.dialect.decimal);
-      if (word && !has_id) {
+      if (word && next && is_date(cell)) {
+        names.emplace_back(std::exchange(next, nullptr));
+      } else if (word && !has_id) {
         has_id = true;
         names.emplace_back("id");
       } else if (next) {
@@ -600,6 +610,53 @@ class Parser {
       }
     }
     return names;
+  }
+
+  /// What the column of times is, by its cells at the beginning: one with a day above 12 tells
+  /// 3/4/2024 from 4/3/2024, and may come late.
+  void begin_times() {
+    const std::size_t column = rows_.time_column();
+    const Dialect& d = table_.dialect;
+    const auto find = [&](std::size_t most) {
+      Cells cells;
+      std::vector<TimeCell> times;
+      std::deque<std::string> kept;  // the cells of a line are those of the next one then
+      for (const SampleLine& line : sample_lines(beginning_, true, options_.skip, most)) {
+        if (line.number < d.first_line + (d.header ? 1 : 0) || line.number == d.units_line)
+          continue;
+        if (d.header && line.text == header_) continue;
+        cells.split(line.text, d.separator);
+        if (column < cells.cells.size() && !is_missing(cells.cells[column]))
+          times.push_back({line.number, kept.emplace_back(plain_time(cells.cells[column]))});
+      }
+      return time_column_of(times, table_.source, rows_.names()[column], options_);
+    };
+    const bool dates = column < looks_.size() && looks_[column] == ColumnLook::dates;
+    times_ = find(dates ? std::string_view::npos : 200);
+    beginning_ = {};
+    if (!times_) return;
+    table_.calendar = times_->calendar;
+    if (!std::holds_alternative<Calendar>(options_.time_count))
+      table_.notes.push_back(in_words(*times_));
+  }
+
+  /// A number has a point, whatever the decimal mark of the file.
+  std::string plain_time(std::string_view cell) const {
+    std::string text(cell);
+    if (table_.dialect.decimal == ',' && !is_date(cell))
+      std::replace(text.begin(), text.end(), ',', '.');
+    return text;
+  }
+
+  /// False for a cell that is no time.
+  bool take_time(double* value, std::string_view cell, std::string* fault = nullptr) {
+    const bool number = times_->form >= TimeForm::epoch_s;
+    const auto time =
+        number && comma_ ? times_->number(plain_time(cell), fault) : times_->number(cell, fault);
+    if (!time) return false;
+    *value = *time;
+    rows_.set_time_text(cell);
+    return true;
   }
 
   [[noreturn]] void wrong_width(const Place& place) const {
@@ -628,6 +685,11 @@ class Parser {
         if (!missing || places_[c] == rows_.time_place()) missing = c;
         continue;
       }
+      if (times_ && places_[c] == rows_.time_place()) {
+        std::string fault;
+        if (!take_time(places_[c], cell, &fault)) no_time(c, cell, fault, place);
+        continue;
+      }
       const auto value = parse_cell(cell, table_.dialect.decimal);
       if (!value || !std::isfinite(*value)) no_number(c, cell, place);
       *places_[c] = *value;
@@ -636,10 +698,45 @@ class Parser {
     rows_.row(id, place);
   }
 
+  [[noreturn]] void no_time(std::size_t column, std::string_view cell, const std::string& fault,
+                            const Place& place) const {
+    const bool text = times_->form < TimeForm::epoch_s;
+    throw_data({rows_.where(place, column),
+                fmt::format("{}: {}", shown(cell), fault),
+                text ? "a date as in the other lines, such as " +
+                           format_times(
+                               times_->calendar,
+                               std::vector{to_number(times_->calendar, times_->calendar.origin)})[0]
+                     : std::string(form_words(times_->form)),
+                "Correct the value or remove the line.",
+                rows_.text_of(place),
+                {}});
+  }
+
+  /// A cell of the column of times where these are numbers.
+  [[noreturn]] void no_time_number(std::size_t column, std::string_view cell,
+                                   const Place& place) const {
+    const bool date = is_date(cell), clock = !date && cell.find(':') != cell.npos;
+    throw_data(
+        {rows_.where(place, column),
+         shown(cell),
+         date ? "numbers, as the other times are" : "a number, or a date such as 2024-03-01 06:00",
+         date && options_.time_format == TimeFormat::number
+             ? "Leave `time_format=number` out where it is given; a model of times that are "
+               "numbers is fitted again, to dates."
+         : date  ? "Write all times as dates, or all as numbers."
+         : clock ? "Write date and clock into one column, as 2024-03-01 06:00:00."
+                 : "Correct the value; where all are so, write them as dates or as numbers.",
+         rows_.text_of(place),
+         {"Name another column: `time` NAME."}});
+  }
+
   [[noreturn]] void no_number(std::size_t column, std::string_view cell, const Place& place) const {
     const bool comma = table_.dialect.decimal == ',';
     const bool other_mark =
         cell.find(comma ? '.' : ',') != cell.npos && parse_cell(cell, comma ? '.' : ',');
+    if (places_[column] == rows_.time_place() && !other_mark && !parse_cell(cell, '.'))
+      no_time_number(column, cell, place);
     Complaint c{
         rows_.where(place, column), shown(cell),
         fmt::format("a finite number{}",
@@ -667,6 +764,8 @@ class Parser {
   bool comma_ = false;
   std::string header_, scratch_;
   std::vector<ColumnLook> looks_;
+  std::string beginning_;            // of the file, until its columns are named
+  std::optional<TimeColumn> times_;  // nothing: they are numbers
   Cells cells_;
   long number_ = 0;
 };
@@ -715,9 +814,15 @@ std::string format_csv(const Dataset& data) {
       throw_data({fmt::format("{}, trajectory {}", data.source, shown(t.id)), fault,
                   "an id that a cell of CSV can hold", "Rename the trajectory."});
     const std::string id = several ? csv_cell(t.id) + ',' : "";
+    const std::vector<std::string> dates = !t.time_texts.empty() ? t.time_texts
+                                           : data.calendar ? format_times(*data.calendar, t.times)
+                                                           : std::vector<std::string>{};
     for (int i = 0; i < t.rows(); ++i) {
       text += id;
-      append_number(text, t.times[static_cast<std::size_t>(i)]);
+      if (dates.empty())
+        append_number(text, t.times[static_cast<std::size_t>(i)]);
+      else
+        text += csv_cell(dates[static_cast<std::size_t>(i)]);
       for (const Matrix* part : {&t.states, &t.inputs})
         for (Eigen::Index j = 0; j < part->cols(); ++j) {
           text += ',';

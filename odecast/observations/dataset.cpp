@@ -43,6 +43,8 @@ Trajectory part_of(const Trajectory& t, long begin, long end, const std::string&
                   {t.times.begin() + begin, t.times.begin() + end},
                   t.states.middleRows(begin, end - begin)};
   if (t.inputs.cols() > 0) part.inputs = t.inputs.middleRows(begin, end - begin);
+  if (!t.time_texts.empty())
+    part.time_texts.assign(t.time_texts.begin() + begin, t.time_texts.begin() + end);
   return part;
 }
 
@@ -84,7 +86,7 @@ Split hold_out(const Dataset& data, int block, int blocks) {
   const long rows = data.rows(), from = rows * block / blocks, until = rows * (block + 1) / blocks;
   Split split;
   split.train = split.test =
-      Dataset{data.variables, {}, {}, data.source, data.time_name, data.inputs};
+      Dataset{data.variables, {}, {}, data.source, data.time_name, data.inputs, data.calendar};
   long first = 0;
   for (const Trajectory& t : data.trajectories) {
     const long size = t.rows();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "odecast/core/calendar.hpp"
 #include "odecast/core/matrix.hpp"
 
 namespace odecast {
@@ -14,6 +15,8 @@ struct Trajectory {
   std::vector<double> times;
   Matrix states;
   Matrix inputs = {};  ///< what drove the system, a row per time; no columns where nothing did
+  /// How the times were written, where that is kept (ReadOptions::keep_time_texts); else none.
+  std::vector<std::string> time_texts = {};
 
   int rows() const { return static_cast<int>(times.size()); }
 };
@@ -33,7 +36,8 @@ struct Dataset {
   std::optional<double> certified_until = {};
   std::string source = "data";  ///< a file name, for messages
   std::string time_name = "t";
-  std::vector<std::string> inputs = {};  ///< names of the input columns
+  std::vector<std::string> inputs = {};   ///< names of the input columns
+  std::optional<Calendar> calendar = {};  ///< what the times count; nothing: they are numbers
 
   int dimension() const { return static_cast<int>(variables.size()); }
   long rows() const;

@@ -338,7 +338,10 @@ Columns npz_columns(const ZipArchive& archive, const std::string& name, const Re
     return o.time.empty() ? lower_case(n.name) == "t" || lower_case(n.name) == "time"
                           : n.name == o.time;
   };
-  const auto time = std::find_if(arrays.begin(), arrays.end(), is_time);
+  auto time = std::find_if(arrays.begin(), arrays.end(), [&](const Named& n) {
+    return o.time.empty() && n.name == o.likely_time;
+  });
+  if (time == arrays.end()) time = std::find_if(arrays.begin(), arrays.end(), is_time);
   if (time == arrays.end() && o.step == 0)
     throw_data({name,
                 "no array of times",

@@ -40,14 +40,15 @@ class Collector {
       const std::size_t width = table.variables.size() + table.inputs.size();
       g.times.push_back(row.time);
       g.values.insert(g.values.end(), row.values, row.values + width);
+      if (keep_texts && table.calendar) g.texts.emplace_back(row.time_text);
       if (keep_numbers) g.numbers.push_back(row.gap ? -row.number : row.number);
       return true;
     };
   }
 
   Dataset dataset(const TableInfo& table, const ReadOptions& options) {
-    Dataset data{table.variables, {},          table.certified_until, table.source,
-                 table.time_name, table.inputs};
+    Dataset data{table.variables, {},           table.certified_until, table.source,
+                 table.time_name, table.inputs, table.calendar};
     for (std::size_t k = 0; k < growing_.size(); ++k) {
       Growing g = std::move(growing_[k]);
       growing_[k] = {};
@@ -65,11 +66,13 @@ class Collector {
   }
 
   bool keep_numbers = false;  ///< of the rows, to sort and to name them
+  bool keep_texts = false;    ///< of times that are dates
 
  private:
   struct Growing {
     std::vector<double> times, values;
     std::vector<long> numbers;  // negative for a gap
+    std::vector<std::string> texts;
   };
 
   static Trajectory trajectory(std::string id, Growing& g, std::size_t begin, std::size_t end,
@@ -80,6 +83,9 @@ class Collector {
     Eigen::Map<const Matrix> all(g.values.data() + begin * static_cast<std::size_t>(n + m), rows,
                                  n + m);
     Trajectory t{std::move(id), {}, all.leftCols(n), m > 0 ? Matrix(all.rightCols(m)) : Matrix()};
+    if (!g.texts.empty())
+      t.time_texts.assign(g.texts.begin() + static_cast<std::ptrdiff_t>(begin),
+                          g.texts.begin() + static_cast<std::ptrdiff_t>(end));
     if (rows == static_cast<Eigen::Index>(g.times.size()))
       t.times = std::move(g.times);
     else
@@ -126,6 +132,7 @@ class Collector {
       sorted.times.push_back(g.times[i]);
       sorted.values.insert(sorted.values.end(), values, values + width);
       sorted.numbers.push_back(g.numbers[i]);
+      if (!g.texts.empty()) sorted.texts.push_back(g.texts[i]);
     }
     if (!fresh) ends.push_back(sorted.times.size());
     g = std::move(sorted);
@@ -137,7 +144,8 @@ class Collector {
     const char* unit = table.format == "csv" ? "line" : "row";
     throw_data(
         {fmt::format("{}, {} {}", table.source, unit, number),
-         fmt::format("time {} after {} in {} {}", time, before, unit, before_number),
+         fmt::format("time {} after {} in {} {}", shown_time(table, time),
+                     shown_time(table, before), unit, before_number),
          "times that increase along a trajectory",
          time == before ? "Keep one row of each time: `duplicates=first` or `duplicates=mean`."
                         : "Sort the rows by time: `sort`.",
@@ -153,6 +161,7 @@ template <class Stream>
 Dataset collect(const ReadOptions& options, TableInfo* understood, const Stream& stream) {
   Collector collector;
   collector.keep_numbers = options.sort || options.duplicates != DuplicateRule::error;
+  collector.keep_texts = options.keep_time_texts;
   TableInfo table = stream(collector.visitor());
   Dataset data = collector.dataset(table, options);
   if (understood) *understood = std::move(table);
@@ -165,13 +174,18 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths,
                               const ReadOptions& options, const RowVisitor& visit) {
   if (paths.size() == 1) return stream_file(paths[0], options, visit);
   TableInfo all;
+  ReadOptions each = options;  // dates of all files count from the first one's origin
   for (const auto& path : paths) {
     if (std::count(paths.begin(), paths.end(), path) > 1)
       throw_usage({"data " + shown(path.string()), "it given twice", "different files",
                    "Remove one of them."});
     const std::size_t before = all.ids.size();
     bool checked = before == 0, go_on = true;
-    TableInfo one = stream_file(path, options, [&](const TableInfo& table, const TableRow& row) {
+    TableInfo one = stream_file(path, each, [&](const TableInfo& table, const TableRow& row) {
+      if (!checked && table.calendar.has_value() != all.calendar.has_value())
+        throw_data({table.source,
+                    table.calendar ? "times that are dates" : "times that are numbers",
+                    "times as in " + paths[0].string(), "Write the times of all files alike."});
       if (!checked && table.variables != all.variables)
         throw_data({table.source,
                     fmt::format("columns {}", fmt::join(table.variables, ", ")),
@@ -196,6 +210,7 @@ TableInfo stream_observations(const std::vector<std::filesystem::path>& paths,
       if (std::count(all.notes.begin(), all.notes.end(), note) == 0) all.notes.push_back(note);
     one.notes = std::move(all.notes);
     all = std::move(one);
+    if (all.calendar) each.time_count = *all.calendar;
     if (!go_on) break;
   }
   all.source = fmt::format("{} files", paths.size());

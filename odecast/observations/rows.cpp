@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/text.hpp"
@@ -32,7 +33,7 @@ bool is_time_name(std::string_view name) {
   static constexpr std::string_view kWords[] = {
       "time", "timestamp", "datetime", "date",  "epoch",  "year",  "years",  "month",   "months",
       "week", "weeks",     "day",      "days",  "hour",   "hours", "minute", "minutes", "seconds",
-      "zeit", "jahr",      "tag",      "datum", "stunde", "temps", "tiempo", "tempo"};
+      "zeit", "jahr",      "tag",      "datum", "stunde", "temps", "tiempo", "tempo",   "excel"};
   const std::string lower = lower_case(name);
   const auto end =
       std::find_if(lower.begin(), lower.end(), [](char c) { return !(c >= 'a' && c <= 'z'); });
@@ -45,6 +46,10 @@ std::string in_words(const Dialect& d) {
   return fmt::format("columns separated by {}, decimal {}, {}",
                      d.separator == '\t' ? "tabs" : fmt::format("'{}'", d.separator),
                      d.decimal == ',' ? "comma" : "point", d.header ? "with header" : "no header");
+}
+
+std::string shown_time(const TableInfo& table, double time) {
+  return table.calendar ? time_text(*table.calendar, time) : fmt::format("{}", time);
 }
 
 Rows::Rows(TableInfo& table, const ReadOptions& options, const RowVisitor& visit, const char* unit)
@@ -72,7 +77,10 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place,
     // of every line makes. Another may stay when not asked for.
     const bool index = i == 0 && look(i) == ColumnLook::index,
                empty = i + 1 == names_.size() && look(i) == ColumnLook::nothing;
-    if (names_[i].empty() && (index || empty))
+    if (names_[i].empty() && i == 0 && look(i) == ColumnLook::dates && options_.time.empty() &&
+        std::count(names_.begin(), names_.end(), "time") == 0)
+      names_[i] = "time";
+    else if (names_[i].empty() && (index || empty))
       table_.notes.push_back(index
                                  ? "The first column, which has no name, counts the rows: left out"
                                  : "The last column has neither name nor values: left out");
@@ -115,21 +123,38 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place,
                    "each column for one purpose", "Name other columns."});
     taken[c] = option;
   };
-  time_column_ =
-      options_.time.empty() ? by_default({"t", "time"}, false) : named(options_.time, "`time`");
-  if (time_column_ == none) {
+  // The only column that is so, none where there are two: which?
+  const auto only = [&](const auto& is_so) {
+    std::size_t found = none;
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      if (!is_time_name(names_[i]) || asked(names_[i])) continue;
-      if (time_column_ != none) {
-        time_column_ = none;  // two of them: which?
-        break;
-      }
-      time_column_ = i;
+      if (asked(names_[i]) || !is_so(i)) continue;
+      if (found != none) return none;
+      found = i;
     }
-    if (time_column_ != none) {
-      table_.time_name = names_[time_column_];
+    return found;
+  };
+  const std::size_t likely =
+      options_.likely_time.empty()
+          ? none
+          : static_cast<std::size_t>(std::find(names_.begin(), names_.end(), options_.likely_time) -
+                                     names_.begin());
+  time_column_ = options_.time_is_first   ? 0
+                 : !options_.time.empty() ? named(options_.time, "`time`")
+                 : likely != none         ? likely
+                                          : by_default({"t", "time"}, false);
+  // T is often a temperature: where another column is the time, that is it.
+  const std::size_t letter =
+      time_column_ != none && names_[time_column_] == "T" && options_.time.empty() && likely == none
+          ? std::exchange(time_column_, none)
+          : none;
+  if (time_column_ == none) {
+    time_column_ = only([&](std::size_t i) { return is_time_name(names_[i]); });
+    if (time_column_ == none)
+      time_column_ = only([&](std::size_t i) { return look(i) == ColumnLook::dates; });
+    if (time_column_ == none)
+      time_column_ = letter;
+    else
       table_.notes.push_back("The time is the column " + shown(names_[time_column_]));
-    }
   }
   if (time_column_ == none)
     throw_data({at,
@@ -139,6 +164,7 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place,
                 text_of(place),
                 {"Add the header line, e.g. t,x,y,z.", "Say that there is none: `header=no`."}});
   take(time_column_, "`time`");
+  table_.time_name = names_[time_column_];
   id_ = options_.id.empty() ? by_default({"trajectory", "series", "id"}, true)
                             : named(options_.id, "`id`");
   if (id_ != none) take(id_, "`id`");
@@ -147,7 +173,7 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place,
   if (options_.variables.empty()) {
     for (std::size_t i = 0; i < names_.size(); ++i)
       if (!taken[i] && !names_[i].empty())
-        (look(i) == ColumnLook::words ? text : used).push_back(i);
+        (look(i) == ColumnLook::words || look(i) == ColumnLook::dates ? text : used).push_back(i);
     for (const std::size_t c : text) words_.push_back(names_[c]);
     if (!words_.empty())
       table_.notes.push_back(fmt::format("Left out, being text: {} {}",
@@ -174,12 +200,11 @@ void Rows::name_columns(std::vector<std::string> names, const Place& place,
                   "names of one line without blanks at their ends", "Rename the column.",
                   text_of(place)});
   used.pop_back();
-  // Written as `t`, unless a variable or an input would be taken for the time then.
+  // Where a variable's name speaks of time, too, the time is written as `t`, to be told apart.
   for (const auto* list : {&table_.variables, &table_.inputs})
     for (const auto& v : *list)
-      if (lower_case(v) == "t" || lower_case(v) == "time")
-        table_.time_name = names_[time_column_];
-      else if (is_time_name(v) && is_time_name(table_.time_name))
+      if (options_.time.empty() && is_time_name(v) && is_time_name(table_.time_name) &&
+          lower_case(table_.time_name) != "time" && lower_case(v) != "t")
         table_.time_name = "t";
   values_.resize(used.size());
   places_.assign(names_.size(), nullptr);
@@ -256,7 +281,7 @@ void Rows::missing(std::size_t column, std::string_view cell, std::string_view i
                 {"Remove the line."}});
   ++table_.dropped;
   if (options_.sort) {  // where the gap is shows when the rows are in order
-    give({trajectory(id, place), time_, values_.data(), place.number, true});
+    give({trajectory(id, place), time_, values_.data(), place.number, true, time_text_});
   } else if (id_ == names_.size()) {
     if (!pieces_.empty()) pieces_[current_].gap = true;
   } else if (const auto known = current_of_.find(id); known != current_of_.end()) {
@@ -285,7 +310,8 @@ void Rows::finish() {
 
 void Rows::not_increasing(const Piece& piece, const Place& place) const {
   throw_data({where(place, time_column_),
-              fmt::format("time {} after {} in {} {}", time_, piece.time, unit_, piece.number),
+              fmt::format("time {} after {} in {} {}", shown_time(table_, time_),
+                          shown_time(table_, piece.time), unit_, piece.number),
               "times that increase along a trajectory",
               time_ == piece.time
                   ? "Keep one row of each time: `duplicates=first` or `duplicates=mean`."

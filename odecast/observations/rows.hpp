@@ -18,12 +18,16 @@ bool is_missing(std::string_view cell);
 /// alone or before a unit, as in "Time (s)" and "year_AD".
 bool is_time_name(std::string_view name);
 
+/// As a date where the table has dates.
+std::string shown_time(const TableInfo& table, double time);
+
 /// What the first cells of a column are.
 enum class ColumnLook {
   numbers,
   words,    ///< none is a number or begins like one
   nothing,  ///< all are missing
   index,    ///< whole numbers, each by one more than the last
+  dates,
 };
 
 /// A line or row for messages.
@@ -48,6 +52,9 @@ class Rows {
   /// Where the number of each column goes; null for columns that are not read as numbers.
   const std::vector<double*>& places() const { return places_; }
   const double* time_place() const { return &time_; }
+  std::size_t time_column() const { return time_column_; }
+  /// How the time of the next row is written, where it is a date.
+  void set_time_text(std::string_view text) { time_text_ = text; }
   std::size_t id_column() const { return id_; }  ///< names().size() for none
 
   /// After the numbers of a row are in their places; `id` is used where there is an id column.
@@ -60,7 +67,7 @@ class Rows {
       piece.number = place.number;
     }
     ++rows_;
-    give({which, time_, values_.data(), place.number});
+    give({which, time_, values_.data(), place.number, false, time_text_});
   }
   /// A row with a missing cell in this column, time read or not.
   void missing(std::size_t column, std::string_view cell, std::string_view id, const Place& place);
@@ -100,6 +107,7 @@ class Rows {
   std::vector<double*> places_;
   std::vector<double> values_;
   double time_ = 0;
+  std::string_view time_text_;
   std::size_t time_column_ = 0, id_ = 0;
   std::vector<std::string> words_;  // names of the columns of words that are left out
   std::vector<Piece> pieces_;

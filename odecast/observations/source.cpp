@@ -15,6 +15,8 @@ ObservationSource source_of(const Dataset& data) {
   source.variables = data.variables;
   source.inputs = data.inputs;
   source.name = data.source;
+  source.table->time_name = data.time_name;
+  source.table->calendar = data.calendar;
   for (const Trajectory& t : data.trajectories) source.ids->push_back(t.id);
   source.replay = [&data](const ObservationSource::Visitor& visit) {
     const Eigen::Index n = data.dimension();
@@ -82,6 +84,8 @@ Dataset dataset_of(const ObservationSource& source, long rows) {
     values[which].insert(values[which].end(), state, state + all);
     return true;
   });
+  data.time_name = source.table->time_name;
+  data.calendar = source.table->calendar;
   for (std::size_t k = 0; k < values.size(); ++k) {
     Trajectory& t = data.trajectories[k];
     const Eigen::Map<const Matrix> both(values[k].data(), t.rows(), all);

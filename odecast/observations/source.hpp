@@ -23,7 +23,7 @@ struct ObservationSource {
   std::function<void(const Visitor&)> replay;
   /// Ids of the trajectories; complete after a replay.
   std::shared_ptr<std::vector<std::string>> ids = std::make_shared<std::vector<std::string>>();
-  /// What was understood of the files; complete after a replay. Nothing of a Dataset.
+  /// What was understood of the files; complete after a replay. Of a Dataset its times alone.
   std::shared_ptr<TableInfo> table = std::make_shared<TableInfo>();
 
   int dimension() const { return static_cast<int>(variables.size()); }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "odecast/observations/dataset.hpp"
@@ -16,12 +17,25 @@ enum class MissingRule { error, drop, keep };
 /// Rows of one trajectory with the same time: refused, or made one row.
 enum class DuplicateRule { error, first, mean };
 
+/// How times are written, where looking at them does not tell: numbers as they stand, 3/4/2024 with
+/// the day or the month first, Excel's days.
+enum class TimeFormat { found, number, day_first, month_first, excel };
+/// What calendar times are counted in: a unit that their spacing chooses, this unit, or as others
+/// were, unit and origin.
+struct UnitBySpacing {};
+using TimeCount = std::variant<UnitBySpacing, TimeUnit, Calendar>;
+
 /// What the columns of a table mean and how its text is read. Empty and 0: found by looking.
 struct ReadOptions {
   /// Default: `t` or `time`, any case; else the one column whose name speaks of time
   /// (is_time_name).
   std::string time = {};
-  std::string id = {};  ///< default: `trajectory`, `series` or `id`, where present
+  std::string likely_time = {};  ///< the time where there is a column of that name
+  bool time_is_first = false;    ///< the time is the first column, whatever its name
+  TimeFormat time_format = TimeFormat::found;
+  TimeCount time_count = UnitBySpacing{};
+  bool keep_time_texts = false;  ///< of calendar times, beside their numbers
+  std::string id = {};           ///< default: `trajectory`, `series` or `id`, where present
   std::vector<std::string> variables = {};  ///< default: every other column
   std::vector<std::string> inputs = {};     ///< measured inputs; default: none
   HeaderRule header = HeaderRule::sniffed;
@@ -53,9 +67,10 @@ struct TableInfo {
   std::optional<double> certified_until = {};
   std::string source = {};
   std::string time_name = "t";
-  std::string format = "csv";  ///< Format::name
-  Dialect dialect = {};        ///< of csv
-  long dropped = 0;            ///< rows left out for a missing cell
+  std::optional<Calendar> calendar = {};  ///< of the times; nothing: they are numbers
+  std::string format = "csv";             ///< Format::name
+  Dialect dialect = {};                   ///< of csv
+  long dropped = 0;                       ///< rows left out for a missing cell
   /// What was understood beyond the plain table, and what was left out: sentences.
   std::vector<std::string> notes = {};
 };
@@ -67,6 +82,7 @@ struct TableRow {
   const double* values;  ///< the variables, then the inputs
   long number;           ///< line of the file, or row of the array
   bool gap = false;      ///< left out for a missing cell; only reported where `sort` is asked for
+  std::string_view time_text = {};  ///< of calendar times
 };
 /// Returns whether to go on; reading ends where it does not.
 using RowVisitor = std::function<bool(const TableInfo& table, const TableRow& row)>;

@@ -1,10 +1,13 @@
 #include "odecast/report/axes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 namespace odecast {
 namespace {
@@ -167,6 +170,106 @@ Ticks make_log_ticks(const AxisRange& range, int most) {
     ticks.labels.push_back(tick_label(1, static_cast<int>(k), scientific));
   }
   return ticks;
+}
+
+namespace {
+
+/// A step of a calendar axis: so many months, or so many seconds.
+struct CalendarStep {
+  int months = 0;
+  std::int64_t seconds = 0;
+};
+constexpr std::array<CalendarStep, 31> kCalendarSteps = {{
+    {0, 1},     {0, 2},     {0, 5},     {0, 10},    {0, 15},     {0, 30},     {0, 60},
+    {0, 120},   {0, 300},   {0, 600},   {0, 900},   {0, 1800},   {0, 3600},   {0, 7200},
+    {0, 10800}, {0, 21600}, {0, 43200}, {0, 86400}, {0, 172800}, {0, 604800}, {0, 1209600},
+    {1, 0},     {2, 0},     {3, 0},     {6, 0},     {12, 0},     {24, 0},     {60, 0},
+    {120, 0},   {240, 0},   {600, 0},
+}};
+constexpr std::array<const char*, 12> kMonthNames = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+/// The clock of the calendar: as if its zone were UTC.
+Instant on_clock(const Calendar& calendar, double number) {
+  Instant instant = to_instant(calendar, number);
+  instant.seconds += 60 * calendar.offset.value_or(0);
+  return instant;
+}
+
+double number_on_clock(const Calendar& calendar, Instant instant) {
+  instant.seconds -= 60 * calendar.offset.value_or(0);
+  return to_number(calendar, instant);
+}
+
+std::int64_t ceil_to(std::int64_t value, std::int64_t step) {
+  const std::int64_t rest = ((value % step) + step) % step;
+  return rest == 0 ? value : value + step - rest;
+}
+
+}  // namespace
+
+Ticks make_calendar_ticks(const AxisRange& range, int most, const Calendar& calendar) {
+  const Instant lo = on_clock(calendar, range.lo), hi = on_clock(calendar, range.hi);
+  const Civil first = civil_of(lo), last = civil_of(hi);
+  const std::int64_t begin = lo.seconds + (lo.nanoseconds > 0 ? 1 : 0), end = hi.seconds;
+  const std::int64_t first_month =
+      12 * first.year + first.month - 1 + (instant_of({first.year, first.month, 1}) < lo ? 1 : 0);
+  const std::int64_t last_month = 12 * last.year + last.month - 1;
+  constexpr std::int64_t kMonday = 4 * 86'400;  // 1970-01-05, where weeks begin
+  std::vector<Instant> ticks;
+  int months = 0;
+  std::int64_t seconds = 0;
+  const auto make = [&](const CalendarStep& step) {
+    ticks.clear();
+    months = step.months;
+    seconds = step.seconds;
+    if (months > 0) {
+      if ((last_month - first_month) / months >= most) return false;
+      for (std::int64_t m = ceil_to(first_month, months); m <= last_month; m += months) {
+        const std::int64_t year = (m - ((m % 12) + 12) % 12) / 12;
+        ticks.push_back(instant_of({year, static_cast<int>(m - 12 * year) + 1, 1}));
+      }
+    } else {
+      if ((end - begin) / seconds >= most) return false;
+      const std::int64_t from = seconds % 604'800 == 0 ? kMonday : 0;
+      for (std::int64_t s = from + ceil_to(begin - from, seconds); s <= end; s += seconds)
+        ticks.push_back({s, 0});
+    }
+    return static_cast<int>(ticks.size()) <= most;
+  };
+  bool found = false;
+  for (const CalendarStep& step : kCalendarSteps)
+    if ((found = make(step))) break;
+  for (int years = 100; !found && years <= 10'000'000; years *= 10)
+    for (const int lead : {1, 2, 5}) found = found || make({12 * years * lead, 0});
+  if (ticks.size() < 2) return {};  // less than two seconds
+
+  Ticks result;
+  std::optional<Civil> before;
+  for (const Instant& tick : ticks) {
+    const Civil c = civil_of(tick);
+    std::string label;
+    const bool new_year = !before || before->year != c.year;
+    if (months > 0 && months % 12 == 0)
+      label = std::to_string(c.year);
+    else if (months > 0)
+      label = std::string(kMonthNames[static_cast<std::size_t>(c.month - 1)]) +
+              (new_year ? " " + std::to_string(c.year) : "");
+    else if (!before || before->day != c.day || before->month != c.month || new_year)
+      label = fmt::format("{}{} {}", new_year ? std::to_string(c.year) + " " : "",
+                          kMonthNames[static_cast<std::size_t>(c.month - 1)], c.day) +
+              (seconds < 86'400 && (c.hour > 0 || c.minute > 0 || c.second > 0)
+                   ? fmt::format(" {:02}:{:02}{}", c.hour, c.minute,
+                                 seconds % 60 ? fmt::format(":{:02}", c.second) : "")
+                   : "");
+    else
+      label = fmt::format("{:02}:{:02}{}", c.hour, c.minute,
+                          seconds % 60 ? fmt::format(":{:02}", c.second) : "");
+    before = c;
+    result.values.push_back(number_on_clock(calendar, tick));
+    result.labels.push_back(std::move(label));
+  }
+  return result;
 }
 
 }  // namespace odecast

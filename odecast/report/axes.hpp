@@ -38,6 +38,10 @@ struct Ticks {
   std::vector<std::string> labels;
 };
 
+/// The same of dates: whole years, months, days, hours, minutes, seconds at steps that people count
+/// by. A label says what the one before does not: the day where it begins, else the clock. Nothing
+/// for less than two seconds.
+Ticks make_calendar_ticks(const AxisRange& range, int most, const Calendar& calendar);
 /// At most `most` ticks, a step of 1, 2 or 5 times a power of ten apart.
 Ticks make_ticks(const AxisRange& range, int most);
 /// Of a range of exponents: whole powers of ten, at most `most`, or 1, 2, 5 of each where those are

@@ -137,7 +137,7 @@ Section derivative_section(const Dataset& data, const Model& model,
                   .rows = {}};
   for (std::size_t v = 0; v < names.size(); ++v) {
     const auto i = static_cast<Eigen::Index>(v);
-    Panel time{.x_label = "time t", .y_label = model.left_side(names[v])};
+    Panel time = over_time(model.time_name, model.calendar, {.y_label = model.left_side(names[v])});
     Panel plane{.title = names[v], .x_label = "model's mean", .y_label = "estimate"};
     std::vector<std::pair<double, double>> cloud;
     double square = 0, residual = 0, spread = 0, count = 0;

@@ -11,6 +11,19 @@
 
 namespace odecast {
 
+Panel over_time(const std::string& time_name, const std::optional<Calendar>& calendar,
+                Panel panel) {
+  panel.x_label = time_name == "t" ? "time t" : time_name;
+  if (calendar && calendar->offset)
+    panel.x_label +=
+        *calendar->offset == 0
+            ? " (UTC)"
+            : fmt::format(" (UTC{}{:02}:{:02})", *calendar->offset < 0 ? "−" : "+",
+                          std::abs(*calendar->offset) / 60, std::abs(*calendar->offset) % 60);
+  panel.calendar = calendar;
+  return panel;
+}
+
 std::vector<double> column(const Matrix& m, Eigen::Index i) {
   std::vector<double> values;
   for (Eigen::Index t = 0; t < m.rows(); ++t) values.push_back(m(t, i));
@@ -111,7 +124,7 @@ std::vector<Panel> forecast_figure_panels(const NamedForecast& named,
                    fmt::format("one of {}", fmt::join(f.variables, ", ")),
                    "Use a variable of the forecast."});
     const auto i = found - f.variables.begin();
-    Panel panel{.title = named.name, .x_label = "time t", .y_label = name};
+    Panel panel = over_time(f.time_name, f.calendar, {.title = named.name, .y_label = name});
     const Matrix& lower = quantiles ? f.q_lower : f.lower;
     const Matrix& upper = quantiles ? f.q_upper : f.upper;
     const Matrix &seen_lower = quantiles ? f.observed_q_lower : f.observed_lower,

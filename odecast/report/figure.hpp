@@ -46,6 +46,9 @@ std::string band_label(const Forecast& forecast, bool quantiles);
 /// "95 % band of an observation"
 std::string observed_band_label(const Forecast& forecast);
 
+/// The panel with an axis of time: the name of the column, and dates where there is a calendar.
+Panel over_time(const std::string& time_name, const std::optional<Calendar>& calendar, Panel panel);
+
 /// A column of a matrix.
 std::vector<double> column(const Matrix& m, Eigen::Index i);
 

@@ -103,11 +103,11 @@ Section data_section(const Dataset& data, bool with_states) {
                                         .ink = Ink::third});
   }
   for (std::size_t v = 0; v < names.size(); ++v) {
-    series.panels[v].x_label = "time t";
+    series.panels[v] = over_time(data.time_name, data.calendar, std::move(series.panels[v]));
     series.panels[v].y_label = names[v];
   }
   for (std::size_t v = 0; v < data.inputs.size(); ++v) {
-    inputs.panels[v].x_label = "time t";
+    inputs.panels[v] = over_time(data.time_name, data.calendar, std::move(inputs.panels[v]));
     inputs.panels[v].y_label = data.inputs[v];
   }
   if (with_states) section.parts.push_back(std::move(series));

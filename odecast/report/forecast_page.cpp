@@ -93,8 +93,8 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   const std::size_t samples =
       samples_are_long(f) ? std::min(kFewSamples, f.samples.size()) : f.samples.size();
   for (Index i = 0; i < f.mean.cols(); ++i) {
-    Panel panel{
-        .x_label = "time t", .y_label = f.variables[static_cast<std::size_t>(i)], .marks = marks};
+    Panel panel = over_time(f.time_name, f.calendar,
+                            {.y_label = f.variables[static_cast<std::size_t>(i)], .marks = marks});
     const Matrix &seen_lower = sd ? f.observed_lower : f.observed_q_lower,
                  &seen_upper = sd ? f.observed_upper : f.observed_q_upper;
     if (seen_lower.size() > 0)
@@ -165,8 +165,8 @@ Attractor forecast_attractor(const Forecast& f, const std::optional<TruthCurve>&
 
 Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageContent& content,
                      const std::vector<Mark>& marks) {
-  Panel panel{
-      .x_label = "time t", .y_label = "relative to the truth's sd", .marks = marks, .log_y = true};
+  Panel panel = over_time(f.time_name, f.calendar,
+                          {.y_label = "relative to the truth's sd", .marks = marks, .log_y = true});
   Vector scale = model.climatological_sd();
   Figure figure{.id = "growth", .title = "Spread and error grow with time"};
   if (content.truth) {
@@ -244,15 +244,16 @@ Section blow_up_section(const Forecast& f, const std::vector<Mark>& marks) {
         Prose{fmt::format("None of the {} trajectories blew up.", counted(f.kept))});
     return section;
   }
+  const double first = *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
   section.parts.push_back(Prose{
-      fmt::format("{} blew up ({:.1f} % of what was tried), the first at t = {:.3g}. The band is "
-                  "made of {}.",
+      fmt::format("{} blew up ({:.1f} % of what was tried), the first at {}. The band is made of "
+                  "{}.",
                   plural(f.discarded, "trajectory", "trajectories"), 100 * f.discard_probability,
-                  *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end()),
+                  f.calendar ? time_text(*f.calendar, first) : fmt::format("t = {:.3g}", first),
                   plural(f.kept, "trajectory", "trajectories"))});
   std::vector<double> gone;
   for (const double alive : f.alive) gone.push_back(100 * (1 - alive));
-  Panel panel{.x_label = "time t", .y_label = "blown up (%)", .marks = marks};
+  Panel panel = over_time(f.time_name, f.calendar, {.y_label = "blown up (%)", .marks = marks});
   panel.lines.push_back(
       {.label = "blown up by that time", .x = f.times, .y = gone, .ink = Ink::second});
   section.parts.push_back(Figure{.id = "blow-up-share",
@@ -281,7 +282,11 @@ Section score_section(const Forecast& f, const ForecastPageContent& content, con
     cells.push_back(number_cell(row->all, digits));
     table.rows.push_back(std::move(cells));
   }
-  table.caption = fmt::format("{} times in ({:.4g}, {:.4g}]", counted(s.points), s.from, s.until);
+  const auto time = [&](double t) {
+    return f.calendar ? time_text(*f.calendar, t) : fmt::format("{:.4g}", t);
+  };
+  table.caption =
+      fmt::format("{} times in ({}, {}]", counted(s.points), time(s.from), time(s.until));
   section.parts.push_back(std::move(table));
 
   Forecast judged = f;
@@ -407,9 +412,11 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
 
   Page page;
   page.title = content.title.empty() ? "Forecast of " + joined(f.variables) : content.title;
-  page.subtitle = fmt::format("From t = {:.6g} to {:.6g}, learnt from {} in {}.", f.times.front(),
-                              f.times.back(), plural(model.training.rows, "row", "rows"),
-                              plural(model.training.trajectories, "trajectory", "trajectories"));
+  page.subtitle = fmt::format(
+      "From {} to {}, learnt from {} in {}.", moment_text(f.calendar, f.times.front()),
+      f.calendar ? time_text(*f.calendar, f.times.back()) : fmt::format("{:.6g}", f.times.back()),
+      plural(model.training.rows, "row", "rows"),
+      plural(model.training.trajectories, "trajectory", "trajectories"));
   Section summary{"summary", "Summary"};
   page.warning = warning_of(model, f);
   if (f.discard_probability > kManyBlowUps)
@@ -420,6 +427,7 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
     if (const double share = share_of_fit(model, *content.truth); share > 0)
       summary.parts.push_back(
           Notice{"Of the truth: " + fit_in_words(share, content.truth->source) + "."});
+  const std::string units = f.calendar ? std::string(unit_words(f.calendar->unit)) : "time units";
   Tiles tiles;
   if (scores) {
     tiles.tiles.push_back({percent(scores->coverage.all),
@@ -430,7 +438,7 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
     tiles.tiles.push_back({scores->vpt_lyapunov_times
                                ? fmt::format("{:.2f}", *scores->vpt_lyapunov_times)
                                : fmt::format("{:.3g}", scores->vpt_time),
-                           scores->vpt_lyapunov_times ? "Lyapunov times valid" : "time units valid",
+                           scores->vpt_lyapunov_times ? "Lyapunov times valid" : units + " valid",
                            throughout ? "the whole forecast: error of the mean below 0.4 sd"
                                       : "until the error of the mean passes 0.4 sd"});
   }
@@ -438,17 +446,18 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
       {counted(f.kept), "trajectories in the band",
        f.discarded > 0 ? fmt::format("{} blew up", counted(f.discarded)) : "none blew up"});
   tiles.tiles.push_back(
-      {fmt::format("{:.6g}", f.times.back() - f.times.front()), "time units ahead",
+      {fmt::format("{:.6g}", f.times.back() - f.times.front()), units + " ahead",
        content.lyapunov
            ? fmt::format("{:.1f} Lyapunov times",
                          (f.times.back() - f.times.front()) * *content.lyapunov)
            : plural(static_cast<long>(f.times.size()) - 1, "output time", "output times")});
   if (!std::isnan(f.horizon))
-    tiles.tiles.push_back({std::isfinite(f.horizon)
-                               ? fmt::format("{:.3g}", f.horizon)
-                               : fmt::format("> {:.3g}", f.times.back() - f.times.front()),
-                           "predictability horizon",
-                           fmt::format("until the spread passes {:g} of the data's sd", kHorizon)});
+    tiles.tiles.push_back(
+        {std::isfinite(f.horizon)
+             ? duration_text(f.calendar, f.horizon, 3)
+             : "> " + duration_text(f.calendar, f.times.back() - f.times.front(), 3),
+         "predictability horizon",
+         fmt::format("until the spread passes {:g} of the data's sd", kHorizon)});
   summary.parts.push_back(std::move(tiles));
   page.sections.push_back(std::move(summary));
 

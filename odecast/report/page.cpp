@@ -234,6 +234,14 @@ Json panel_json(Writer& w, const Panel& panel) {
   Json j = {{"title", panel.title}, {"x", panel.x_label}, {"y", panel.y_label}};
   if (panel.log_y) j["log"] = true;
   if (panel.whole_x) j["whole"] = true;
+  if (const auto& c = panel.calendar) {
+    const auto origin = static_cast<double>(c->origin.seconds + 60 * c->offset.value_or(0)) +
+                        1e-9 * c->origin.nanoseconds;
+    const double unit = to_number({.origin = {}}, to_instant({c->unit}, 1));
+    j["calendar"] = {{"unit", c->unit == TimeUnit::civil_year ? 0 : unit},
+                     {"origin", origin},
+                     {"detail", static_cast<int>(c->detail)}};
+  }
   if (panel.y_range) j["range"] = {panel.y_range->first, panel.y_range->second};
   j["lines"] = Json::array();
   j["bands"] = Json::array();

@@ -105,7 +105,7 @@ Figure residuals_in_time(const Dataset& data, const Fit& fit, const std::vector<
     figure.csv_note = fmt::format("The page holds every {}th row of the data.", stride);
   for (std::size_t v = 0; v < names.size(); ++v) {
     const auto i = static_cast<Eigen::Index>(v);
-    Panel panel{.x_label = "time t", .y_label = names[v]};
+    Panel panel = over_time(data.time_name, data.calendar, {.y_label = names[v]});
     double first = std::numeric_limits<double>::infinity(), last = -first;
     for (std::size_t k = 0; k < std::min(kShownTrajectories, runs.size()); ++k) {
       const Trajectory left = every({"", runs[k].times, all[k]}, stride);
@@ -248,7 +248,7 @@ Section path_section(const Dataset& data, const Fit& fit) {
         {label, misfit ? Ink::second : Ink::forecast, path.times, path.states, 1.6});
   for (std::size_t v = 0; v < names.size(); ++v) {
     const auto i = static_cast<Eigen::Index>(v);
-    Panel panel{.x_label = "time t", .y_label = names[v]};
+    Panel panel = over_time(data.time_name, data.calendar, {.y_label = names[v]});
     for (const Trajectory& t : seen)
       panel.lines.push_back({.label = "observed",
                              .x = t.times,

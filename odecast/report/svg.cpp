@@ -132,11 +132,12 @@ double widest(const Ticks& ticks) {
 }
 
 /// As many ticks as fit beside each other.
-Ticks make_x_ticks(const AxisRange& range, double width, bool whole) {
+Ticks make_x_ticks(const AxisRange& range, double width, const Panel& panel) {
   int most = std::max(5, static_cast<int>(width / 60));
-  if (whole) most = std::min(most, static_cast<int>(std::min(1e6, range.span())) + 1);
+  if (panel.whole_x) most = std::min(most, static_cast<int>(std::min(1e6, range.span())) + 1);
   for (;; --most) {
-    Ticks ticks = make_ticks(range, most);
+    Ticks ticks = panel.calendar ? make_calendar_ticks(range, most, *panel.calendar) : Ticks{};
+    if (ticks.values.empty()) ticks = make_ticks(range, most);
     const double room = width / std::max(1.0, static_cast<double>(ticks.values.size()));
     if (most <= 3 || widest(ticks) + 14 <= room) return ticks;
   }
@@ -588,7 +589,7 @@ double place_panels(std::vector<PlacedPanel>& placed, const FigureOptions& optio
   double right = 0;
   for (PlacedPanel& p : placed) {
     const double widest_frame = std::max(40.0, std::floor(column_width - left));
-    p.x_ticks = make_x_ticks(p.frame.x, widest_frame, p.panel->whole_x);
+    p.x_ticks = make_x_ticks(p.frame.x, widest_frame, *p.panel);
     right = std::max(right, std::ceil(widest(p.x_ticks) / 2 - kMargin + 4));
   }
   for (std::size_t begin = 0; begin < placed.size(); begin += columns) {

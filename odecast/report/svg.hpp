@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "odecast/core/calendar.hpp"
+
 namespace odecast {
 
 /// What a mark on paper stands for. The colours are Okabe and Ito's, which colour-blind readers
@@ -54,6 +56,7 @@ struct Panel {
   std::vector<Mark> marks = {};
   bool log_y = false;    ///< axis of powers of ten; what is not positive breaks a line
   bool whole_x = false;  ///< x counts: ticks at whole numbers only
+  std::optional<Calendar> calendar = {};  ///< x is time: ticks are dates
   /// Unset: what the lines cover and the bands with it, except that a band which would make this
   /// more than four times the range of the lines runs out of the plot instead of flattening them.
   std::optional<std::pair<double, double>> y_range = {};

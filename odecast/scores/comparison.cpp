@@ -35,10 +35,14 @@ Comparison compare(const Forecast& forecast, const Dataset& truth, const std::st
     if (std::abs(t.times[j] - time) <= tolerance)
       pairs.emplace_back(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
   }
+  const auto shown = [&](double time) {
+    return forecast.calendar ? time_text(*forecast.calendar, time) : fmt::format("{}", time);
+  };
   if (pairs.empty())
-    throw_data({truth.source, fmt::format("times {} to {}", t.times.front(), t.times.back()),
-                fmt::format("times of the forecast, {} to {}", start, forecast.times.back()),
-                "Forecast at the truth's own times with `at` FILE, or give both the same `step`."});
+    throw_data(
+        {truth.source, fmt::format("times {} to {}", shown(t.times.front()), shown(t.times.back())),
+         fmt::format("times of the forecast, {} to {}", shown(start), shown(forecast.times.back())),
+         "Forecast at the truth's own times with `at` FILE, or give both the same `step`."});
   const double last = forecast.times[static_cast<std::size_t>(pairs.back().first)];
   if (truth.certified_until && last > *truth.certified_until + tolerance)
     throw_data({truth.source,

@@ -10,6 +10,7 @@
 #include "odecast/derivatives/derivatives.hpp"
 #include "odecast/observations/inspection.hpp"
 #include "odecast/observations/rows.hpp"
+#include "odecast/observations/times.hpp"
 #include "odecast/report/svg.hpp"
 
 namespace odecast::python {
@@ -26,6 +27,8 @@ ObservationSource Data::source(const std::function<void()>& poll) const {
   s.variables = variables;
   s.inputs = inputs;
   s.name = name;
+  s.table->time_name = time_name;
+  s.table->calendar = calendar;
   for (const Run& r : runs) s.ids->push_back(r.id);
   s.replay = [this, poll](const ObservationSource::Visitor& visit) {
     const std::size_t n = variables.size(), m = inputs.size();
@@ -46,7 +49,9 @@ ObservationSource Data::source(const std::function<void()>& poll) const {
   return s;
 }
 
-Dataset Data::columns() const { return {variables, {}, certified_until, name, time_name, inputs}; }
+Dataset Data::columns() const {
+  return {variables, {}, certified_until, name, time_name, inputs, calendar};
+}
 
 std::shared_ptr<const Dataset> Data::dataset() const {
   if (owned) return owned;
@@ -82,6 +87,7 @@ Data data_of(Dataset given, std::string time_input) {
   d.time_input = std::move(time_input);
   d.name = dataset->source;
   d.time_name = dataset->time_name;
+  d.calendar = dataset->calendar;
   d.certified_until = dataset->certified_until;
   d.owned = dataset;
   for (const Trajectory& t : dataset->trajectories)
@@ -244,7 +250,7 @@ class ArrayRows {
 /// `times` may be None: then the first column, or with `sample_step` none. Each list has an array
 /// per trajectory.
 Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict keywords,
-                 const std::string& name) {
+                 const std::string& name, std::optional<Calendar> calendar) {
   nb::dict reading;
   for (const auto [key, value] : keywords)
     if (nb::cast<std::string>(key) != "variables" && nb::cast<std::string>(key) != "inputs")
@@ -257,6 +263,7 @@ Data from_arrays(nb::object times, nb::list states, nb::object inputs, nb::dict 
 
   Data d;
   d.name = name;
+  d.calendar = calendar;
   d.keeps_missing = options.missing == MissingRule::keep;
   std::vector<std::string> input_names = list_of("inputs");
   const std::string time_name = options.time.empty() ? "t" : options.time;
@@ -411,6 +418,7 @@ std::string data_figure(const Data& d) {
     Panel& panel = panels.emplace_back();
     panel.y_label = d.variables[v];
     panel.x_label = d.time_name;
+    panel.calendar = d.calendar;
     for (const Data::Run& r : d.runs) {
       Line& line = panel.lines.emplace_back();
       line.ink = Ink::truth;
@@ -423,6 +431,46 @@ std::string data_figure(const Data& d) {
     }
   }
   return draw_svg(panels, {.panel_height = 110, .compact = true});
+}
+
+/// Moments as seconds since 1970 and nanoseconds, both whole: in the unit that their spacing or the
+/// keywords choose, or as `calendar` counts.
+std::pair<Calendar, nb::list> count_times(nb::list seconds, nb::list nanoseconds, bool zoned,
+                                          nb::dict keywords, std::optional<Calendar> calendar) {
+  std::vector<std::vector<Instant>> moments;
+  for (std::size_t k = 0; k < seconds.size(); ++k) {
+    const Doubles whole(seconds[k]), part(nanoseconds[k]);
+    auto& list = moments.emplace_back();
+    for (std::size_t i = 0; i < whole.values().size(); ++i)
+      list.push_back({static_cast<std::int64_t>(whole.values()[i]),
+                      static_cast<std::int32_t>(part.values()[i])});
+  }
+  ReadOptions options = cli::fit_columns(words(fit_words(), "data", keywords));
+  if (calendar) options.time_count = *calendar;
+  const TimeColumn column = time_column_of(moments.at(0), zoned, "times", options);
+  const std::int64_t shift = zoned ? 0 : -60 * column.calendar.offset.value_or(0);
+  nb::list numbers;
+  for (auto& list : moments) {
+    NewArray a = new_array(static_cast<long>(list.size()));
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      list[i].seconds += shift;
+      a.data[i] = to_number(column.calendar, list[i]);
+    }
+    numbers.append(a.array);
+  }
+  return {column.calendar, numbers};
+}
+
+/// The other way round.
+std::pair<nb::object, nb::object> moments_of(const Calendar& calendar, nb::handle numbers) {
+  const Doubles times(numbers);
+  NewArray seconds = new_array(times.size()), nanoseconds = new_array(times.size());
+  for (long i = 0; i < times.size(); ++i) {
+    const Instant moment = to_instant(calendar, times.data()[i]);
+    seconds.data[i] = static_cast<double>(moment.seconds);
+    nanoseconds.data[i] = moment.nanoseconds;
+  }
+  return {seconds.array, nanoseconds.array};
 }
 
 nb::dict inspect_data(const Data& d) {
@@ -450,6 +498,10 @@ nb::dict inspect_data(const Data& d) {
 }  // namespace
 
 void bind_data(nb::module_& m) {
+  nb::class_<Calendar>(m, "Calendar")
+      .def_prop_ro("unit", [](const Calendar& c) { return std::string(unit_name(c.unit)); })
+      .def_ro("offset", &Calendar::offset)
+      .def("text", [](const Calendar& c, double time) { return time_text(c, time); });
   nb::class_<Data>(m, "Data")
       .def_ro("variables", &Data::variables)
       .def_prop_ro("inputs", &Data::input_words)
@@ -458,6 +510,17 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("time_column", [](const Data& d) { return time_column(d.columns()); })
       .def_prop_ro("id_column", [](const Data& d) { return id_column(d.columns()); })
       .def_ro("certified_until", &Data::certified_until)
+      .def_ro("calendar", &Data::calendar)
+      .def(
+          "times_as",
+          [](const Data& d, std::size_t k, std::optional<Calendar> calendar) {
+            Dataset one = d.columns();
+            Trajectory& t = one.trajectories.emplace_back();
+            for (long i = 0; i < d.runs.at(k).rows; ++i) t.times.push_back(d.runs[k].time(i));
+            one = counted_as(std::move(one), calendar);
+            return to_array(std::span<const double>(one.trajectories[0].times));
+          },
+          nb::arg("k"), nb::arg("calendar").none())
       .def_ro("keeps_missing", &Data::keeps_missing)
       .def_prop_ro("rows", &Data::rows)
       .def_prop_ro("ids",
@@ -511,7 +574,12 @@ void bind_data(nb::module_& m) {
   m.def("read_files", &read_files);
   m.def("read_bytes", &read_bytes);
   m.def("from_arrays", &from_arrays, nb::arg("times").none(), nb::arg("states"),
-        nb::arg("inputs").none(), nb::arg("keywords"), nb::arg("name"));
+        nb::arg("inputs").none(), nb::arg("keywords"), nb::arg("name"),
+        nb::arg("calendar").none() = nb::none());
+  m.def("count_times", &count_times, nb::arg("seconds"), nb::arg("nanoseconds"), nb::arg("zoned"),
+        nb::arg("keywords"), nb::arg("calendar").none());
+  m.def("moments_of", &moments_of);
+  m.def("is_date", [](const std::string& text) { return is_date(text); });
   m.def(
       "simulate",
       [](const std::string& system, nb::dict keywords, nb::object progress) {

@@ -32,6 +32,7 @@ struct Data {
   std::string time_input;  ///< where the time itself drives the system: its name
   std::string name = "data";
   std::string time_name = "t";
+  std::optional<Calendar> calendar = {};  ///< what the times count; nothing: numbers
   std::optional<double> certified_until = {};
   bool keeps_missing = false;  ///< a value may be NaN: not observed
   std::vector<Run> runs;

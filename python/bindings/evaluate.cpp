@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
+#include "odecast/observations/times.hpp"
 #include "python/bindings/model.hpp"
 
 namespace odecast::python {
@@ -19,7 +20,9 @@ nb::object evaluate_model(const FittedModel& m, const Data& truth, nb::dict keyw
       cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
   return to_python(unlocked(progress, [&](Watch& watch) {
     return cli::evaluation_json(
-        odecast::evaluate(m.model, *truth.dataset(), options, observer(watch)), options);
+        odecast::evaluate(m.model, counted_as(*truth.dataset(), m.model.calendar), options,
+                          observer(watch)),
+        options);
   }));
 }
 
@@ -30,7 +33,8 @@ ModelPointer calibrate_model(const FittedModel& m, const Data& truth, nb::dict k
       cli::evaluate_options(words(evaluate_words(), "model", keywords), m.model);
   options.forecast.calibrated = false;
   return unlocked(progress, [&](Watch& watch) {
-    const Evaluation all = odecast::evaluate(m.model, *truth.dataset(), options, observer(watch));
+    const Evaluation all = odecast::evaluate(
+        m.model, counted_as(*truth.dataset(), m.model.calendar), options, observer(watch));
     Model model = m.model;
     model.calibration = conformal(all);
     auto result = std::make_shared<FittedModel>(std::move(model));

@@ -11,6 +11,7 @@
 #include "odecast/core/text.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/model/model_file.hpp"
+#include "odecast/observations/times.hpp"
 #include "odecast/report/figure.hpp"
 #include "odecast/report/forecast_page.hpp"
 #include "odecast/report/settings.hpp"
@@ -236,19 +237,21 @@ SingleResult forecast_single(ModelPointer m, nb::dict keywords, nb::object at, n
         fmt::format("the trajectory {} at t = {:.6g}", status_name(one.status), one.reached);
   result.data = data_of({.variables = m->model.variables,
                          .trajectories = {{"", one.times, one.states}},
-                         .source = "forecast"});
+                         .source = "forecast",
+                         .time_name = m->model.time_name,
+                         .calendar = m->model.calendar});
   return result;
 }
 
-FigureContent figure_content(const Data* truth, const std::string& trajectory) {
+FigureContent figure_content(const Forecast& f, const Data* truth, const std::string& trajectory) {
   FigureContent content;
-  if (truth) content.truth = *truth->dataset();
+  if (truth) content.truth = counted_as(*truth->dataset(), f.calendar);
   content.trajectory = trajectory;
   return content;
 }
 
 std::string figure(const FinishedForecast& f, const Data* truth, const std::string& trajectory) {
-  FigureContent content = figure_content(truth, trajectory);
+  FigureContent content = figure_content(f.forecast, truth, trajectory);
   content.quantiles = f.forecast.lower.size() == 0;
   if (f.model && f.forecast.continues) content.history = history_of(f.model->model);
   return forecast_figure({{"", f.forecast}}, content);
@@ -274,7 +277,7 @@ void report(const FinishedForecast& f, const std::string& path, const Data* trut
   content.origin.settings = forecast_settings(f.model->model, ran);
   ran.samples = static_cast<int>(f.forecast.samples.size());
   unlocked(nb::none(), [&](Watch&) {
-    if (truth) content.truth = *truth->dataset();
+    if (truth) content.truth = counted_as(*truth->dataset(), f.forecast.calendar);
     if (f.model->model.inputs.measured() == 0)  // others are not kept with the forecast
       content.drawn = drawn_forecast(f.model->model, ran);
     check_writable(path);
@@ -284,7 +287,8 @@ void report(const FinishedForecast& f, const std::string& path, const Data* trut
 
 nb::object score_forecast(const FinishedForecast& f, const Data& truth, nb::dict keywords) {
   const ScoreOptions options = cli::score_options(words(score_words(), "forecast", keywords));
-  return to_python(cli::score_json(score(f.forecast, *truth.dataset(), options)));
+  return to_python(cli::score_json(
+      score(f.forecast, counted_as(*truth.dataset(), f.forecast.calendar), options)));
 }
 
 constexpr Matrix Forecast::*kMatrices[] = {&Forecast::mean,
@@ -305,13 +309,18 @@ nb::tuple state_of(const FinishedForecast& f) {
   nb::list matrices, samples;
   for (const auto part : kMatrices) matrices.append(to_array(c.*part));
   for (const Matrix& s : c.samples) samples.append(to_array(s));
+  nb::object calendar = nb::none();
+  if (const auto& k = c.calendar)
+    calendar = nb::make_tuple(static_cast<int>(k->unit), k->origin.seconds, k->origin.nanoseconds,
+                              k->offset, static_cast<int>(k->detail));
   return nb::make_tuple(c.variables, matrices, samples, to_array(std::span(c.times)),
                         to_array(std::span(c.alive)), to_array(std::span(c.blow_up_times)),
                         nb::make_tuple(c.level, c.discard_probability, c.horizon, c.seconds),
                         nb::make_tuple(c.draws, c.kept, c.discarded, c.integrated),
                         nb::make_tuple(static_cast<int>(c.status), c.calibrated, c.continues),
                         c.reason, f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
-                        f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call);
+                        f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call,
+                        c.time_name, calendar);
 }
 
 /// What state_of took apart. A damaged pickle is refused: every array has the rows of the times and
@@ -322,7 +331,7 @@ ForecastPointer from_state(nb::tuple state) {
       throw_data({"pickle", "parts that do not fit together",
                   "a forecast of this version of odecast", "Make the forecast again."});
   };
-  refuse(state.size() == 13);
+  refuse(state.size() == 15);
   const auto list = [](nb::handle array) {
     const Doubles values(array);
     return std::vector<double>(values.values().begin(), values.values().end());
@@ -365,6 +374,18 @@ ForecastPointer from_state(nb::tuple state) {
   if (const nb::object given = state[11]; !given.is_none())
     result->arguments.emplace(forecast_words(), nb::cast<std::vector<std::string>>(given));
   result->call = nb::cast<std::string>(nb::object(state[12]));
+  c.time_name = nb::cast<std::string>(nb::object(state[13]));
+  if (const nb::object given = state[14]; !given.is_none()) {
+    const auto [unit, seconds, nanoseconds, offset, detail] =
+        nb::cast<std::tuple<int, std::int64_t, std::int32_t, std::optional<int>, int>>(given);
+    refuse(unit >= 0 && unit <= static_cast<int>(TimeUnit::civil_year) && nanoseconds >= 0 &&
+           nanoseconds < 1'000'000'000 && detail >= 0 &&
+           detail <= static_cast<int>(TimeDetail::clock));
+    c.calendar = Calendar{static_cast<TimeUnit>(unit),
+                          {seconds, nanoseconds},
+                          offset,
+                          static_cast<TimeDetail>(detail)};
+  }
   return result;
 }
 
@@ -386,6 +407,8 @@ void bind_forecast(nb::module_& m) {
       .def_prop_ro("variables", &value<&Forecast::variables>)
       .def_prop_ro("times",
                    [](const FinishedForecast& f) { return to_array(std::span(f.forecast.times)); })
+      .def_prop_ro("time_name", &value<&Forecast::time_name>)
+      .def_prop_ro("calendar", &value<&Forecast::calendar>)
       .def_prop_ro("alive",
                    [](const FinishedForecast& f) { return to_array(std::span(f.forecast.alive)); })
       .def_prop_ro(

@@ -225,6 +225,8 @@ void bind_model(nb::module_& m) {
       .def_prop_ro(
           "kind",
           [](const FittedModel& f) { return f.model.kind == ModelKind::map ? "map" : "flow"; })
+      .def_prop_ro("calendar", [](const FittedModel& f) { return f.model.calendar; })
+      .def_prop_ro("time_name", [](const FittedModel& f) { return f.model.time_name; })
       .def_prop_ro("last_time", [](const FittedModel& f) { return f.model.last_time; })
       .def_prop_ro("last_state",
                    [](const FittedModel& f) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import html
 import io
 import os
@@ -42,6 +43,85 @@ def real(array, what: str = "data"):
     return array
 
 
+def _moments(times):
+    """Seconds since 1970 and nanoseconds of dates, each as whole numbers, and whether they have a
+    zone; None for anything that is no date. Dates are datetime64 of any resolution, datetimes,
+    pandas' stamps and indices."""
+    zone = getattr(times, "tz", None) or getattr(getattr(times, "dt", None), "tz", None)
+    if zone is not None:
+        import pandas
+
+        times = pandas.DatetimeIndex(times).tz_convert("UTC").tz_localize(None)
+    if hasattr(times, "to_timestamp") and not hasattr(times, "columns"):
+        times = times.to_timestamp()  # periods
+    array = np.asarray(times)
+    if array.dtype.kind == "O" and array.size and isinstance(array.flat[0], datetime.date):
+        zones = [getattr(t, "tzinfo", None) is not None for t in array.flat]
+        if any(zones) != all(zones):
+            raise ValueError("data: found times with a zone and times without one, expected one "
+                             "kind. Give all of them a zone, or none.")
+        zone = any(zones) or None
+        array = np.array([np.datetime64(t.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+                                        if zone else t) for t in array.flat]).reshape(array.shape)
+    if array.dtype.kind != "M":
+        return None
+    if np.isnat(array).any():
+        raise ValueError("data: found NaT, which is no time, expected a time for every row. Leave "
+                         "such rows out.")
+    per_second = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}.get(
+        np.datetime_data(array.dtype)[0], 1)
+    counts = array.astype("datetime64[s]" if per_second == 1 else array.dtype).astype(np.int64)
+    seconds, part = np.divmod(counts, per_second)
+    return (seconds.astype(np.float64), (part * (1_000_000_000 // per_second)).astype(np.float64),
+            zone is not None)
+
+
+def counted(times, options: dict, calendar=None):
+    """Times as a list of arrays of numbers, and what they count: None for numbers. Dates are
+    counted as `calendar` does, or in the unit that their spacing or the options choose."""
+    several = (isinstance(times, (list, tuple)) and len(times) > 0
+               and all(hasattr(t, "__array__") and np.ndim(t) > 0 for t in times))
+    moments = [_moments(t) for t in (times if several else [times])]
+    if any(m is None for m in moments):
+        return _array_list(times) or [contiguous(times)], None
+    if len({zoned for _, _, zoned in moments}) > 1:
+        raise ValueError("data: found times with a zone and times without one, expected one kind. "
+                         "Give all of them a zone, or none.")
+    given = {k: v for k, v in options.items() if k in ("time_unit", "time_format")}
+    found, numbers = _core.count_times([m[0] for m in moments], [m[1] for m in moments],
+                                       moments[0][2], given, calendar)
+    return numbers, found
+
+
+def dates(calendar, times):
+    """Numbers as datetime64, in UTC where the calendar has a zone; as they are without one."""
+    if calendar is None:
+        return times
+    seconds, nanoseconds = _core.moments_of(calendar, contiguous(times))
+    per = 1 if (nanoseconds % 1000).any() else 1000  # microseconds, unless that loses digits
+    unit = "ns" if per == 1 else "us"
+    counts = seconds.astype(np.int64) * (1_000_000_000 // per) + nanoseconds.astype(np.int64) // per
+    return counts.view(f"datetime64[{unit}]")
+
+
+def date_index(calendar, times, name: str):
+    """The same as a DatetimeIndex, in the zone of the data."""
+    import pandas
+
+    index = pandas.DatetimeIndex(dates(calendar, times), name=name)
+    if calendar.offset is None:
+        return index
+    zone = datetime.timezone(datetime.timedelta(minutes=calendar.offset))
+    return index.tz_localize("UTC").tz_convert(zone)
+
+
+def time_word(value):
+    """A date as the command line has it; anything else as it is."""
+    if isinstance(value, np.datetime64):
+        return str(np.datetime_as_string(value))
+    return str(value) if isinstance(value, datetime.date) else value
+
+
 def plain(names) -> str:
     """Names for a terminal, which must not obey them."""
     return ", ".join("".join(c if c.isprintable() else "?" for c in name) for name in names)
@@ -51,6 +131,9 @@ def contiguous(array) -> np.ndarray:
     """The array itself where it is C-contiguous float64, else a copy that is. What is masked
     becomes NaN."""
     real(array)
+    if getattr(getattr(array, "dtype", None), "kind", "") in "mM":
+        raise TypeError("data: found dates, expected numbers. Give dates as the times alone, apart "
+                        "from the values, or as a column of a DataFrame.")
     if isinstance(array, np.ma.MaskedArray):
         array = array.astype(np.float64).filled(np.nan)
     try:
@@ -111,8 +194,8 @@ class Data:
     def __getitem__(self, which) -> Trajectory:
         """The trajectory with that number or id; its arrays are copies."""
         k = self._core.find(which) if isinstance(which, str) else range(len(self))[which]
-        return Trajectory(self.ids[k], self._core.times(k), self._core.states(k),
-                          self._core.input_values(k))
+        return Trajectory(self.ids[k], dates(self._core.calendar, self._core.times(k)),
+                          self._core.states(k), self._core.input_values(k))
 
     def split(self, **options) -> tuple[Data, Data]:
         """The early part of every trajectory and the late part, to fit and to test.
@@ -191,8 +274,12 @@ class Data:
                       for key in ("smallest", "mean", "largest", "sd", "noise")) + "</tr>"
             for i, name in enumerate(self.variables))
         gaps = f", {facts['gaps']} gaps" if facts["gaps"] else ""
-        return (f"<p>{html.escape(repr(self)[1:-1])}, t = {facts['first_time']:.6g} … "
-                f"{facts['last_time']:.6g}, step {facts['step']:.4g}{gaps}</p><table><tr><th></th>"
+        calendar = self._core.calendar
+        first, last = (f"t = {facts['first_time']:.6g}", f"{facts['last_time']:.6g}") \
+            if calendar is None else (calendar.text(facts[k]) for k in ("first_time", "last_time"))
+        unit = "" if calendar is None else f" {calendar.unit}"
+        return (f"<p>{html.escape(repr(self)[1:-1])}, {first} … {last}, "
+                f"step {facts['step']:.4g}{unit}{gaps}</p><table><tr><th></th>"
                 "<th>smallest</th><th>mean</th><th>largest</th><th>sd</th><th>noise</th></tr>"
                 f"{lines}</table>{self._core.svg()}")
 
@@ -212,10 +299,12 @@ def read(source, states=None, drive=None, **options) -> Data:
         CSV in any dialect, .npy or .npz, gzipped or not; .parquet, .nc or .h5 by pandas and
         pyarrow, xarray, h5py where they are installed. Several files are several trajectories.
     source : pandas.DataFrame, xarray.Dataset or xarray.DataArray
-        A column of times (``t`` or ``time``) or an index of them, a column per variable, and
+        A column of times (``t`` or ``time``, or one of dates) or an index of them, a column per
+        variable, and
         perhaps ``trajectory``.
     source, states : arrays
-        Times, and a row of variables for each. Lists of arrays are several trajectories; one array
+        Times, as numbers or dates (datetime64 of any resolution, datetimes, a DatetimeIndex), and
+        a row of variables for each. Lists of arrays are several trajectories; one array
         of times serves all. A number instead of times is their spacing. C-contiguous float64 arrays
         are not copied: they must not change while the data are in use.
     source : array
@@ -253,10 +342,10 @@ def read(source, states=None, drive=None, **options) -> Data:
         states = states.to_numpy()
     arrays = _array_list(states) or [contiguous(states)]
     if isinstance(source, (int, float)):
-        times = None
+        times = calendar = None
         options["sample_step"] = source
     else:
-        times = _array_list(source) or [contiguous(source)]
+        times, calendar = counted(source, options)
         if len(times) == 1:
             times *= len(arrays)
         if len(times) != len(arrays):
@@ -267,7 +356,7 @@ def read(source, states=None, drive=None, **options) -> Data:
         if len(drive) != len(arrays):
             raise ValueError(f"data: found {len(drive)} arrays of inputs and {len(arrays)} of "
                              "states, expected as many. Give each trajectory its inputs.")
-    return Data(_core.from_arrays(times, arrays, drive, options, "data"))
+    return Data(_core.from_arrays(times, arrays, drive, options, "data", calendar))
 
 
 def _joined(paths: list[str], options: dict):
@@ -299,9 +388,10 @@ def _with_times(frame, options: dict):
     wanted = options.get("time")
     timed = wanted in names if wanted else any(n in ("t", "time", "T", "Time") for n in names)
     counts = type(index).__name__ == "RangeIndex"
-    if timed or index.dtype.kind not in "iuf" or (counts and index.name is None):
+    dated = _has_dates(index)
+    if timed or (index.dtype.kind not in "iuf" and not dated) or (counts and index.name is None):
         return (frame if index.name is None else frame.reset_index()), None
-    column = wanted or (str(index.name) if index.name is not None else "t")
+    column = wanted or (str(index.name) if index.name is not None else "time" if dated else "t")
     if column not in names:
         options["time"] = column
     return (frame.rename_axis(column).reset_index(),
@@ -309,9 +399,11 @@ def _with_times(frame, options: dict):
 
 
 def _frame_bytes(frame) -> bytes:
-    """The columns as an .npz archive, which C++ reads with all its checks."""
+    """The columns as an .npz archive, or with dates as CSV, which C++ reads with all its checks."""
     import zipfile
 
+    if any(_has_dates(frame[name]) for name in frame.columns):
+        return frame.to_csv(index=False).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in frame.columns:
@@ -324,6 +416,17 @@ def _frame_bytes(frame) -> bytes:
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(column), allow_pickle=False)
     return buffer.getvalue()
+
+
+def _has_dates(column) -> bool:
+    """Whether a column or an index of a frame has dates, as such or as text."""
+    kind = getattr(column.dtype, "kind", "")
+    if kind in "biufc":
+        return False
+    if kind == "M" or hasattr(column.dtype, "freq"):
+        return True
+    first = next((v for v in column if v == v and v is not None), None)
+    return isinstance(first, datetime.date) or (isinstance(first, str) and _core.is_date(first))
 
 
 def as_data(source, **options) -> Data:

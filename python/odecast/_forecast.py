@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from . import _core
-from ._data import Data, as_data, contiguous, plain, whole
+from ._data import as_data, contiguous, date_index, dates, plain, whole
 from ._model import _FORECAST, Model, NotTrusted, spelled_call
 from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
@@ -52,7 +52,6 @@ class Forecast:
     level = Part("float", "Confidence level of the bands.")
     summary = Part("dict", "What ``odecast forecast --json`` prints: draws asked, kept, "
                            "discarded, and why. Empty for one from a file.")
-    times = Part("np.ndarray", "Output times, the start first.")
     mean = Part("np.ndarray", "Mean over the draws, times × variables.")
     sd = Part("np.ndarray", "Standard deviation over the draws.")
     q_lower = Part("np.ndarray | None", 'Lower quantile, with ``bands="both"`` or ``"quantiles"``.')
@@ -77,6 +76,11 @@ class Forecast:
         return whole
 
     @cached_property
+    def times(self) -> np.ndarray:
+        """Output times, the start first: datetime64 where the data have dates."""
+        return dates(self._core.calendar, self._core.times)
+
+    @cached_property
     def lower(self) -> np.ndarray:
         """Lower edge of the band mean ± c sd, or of the quantiles where only those were asked
         for."""
@@ -91,7 +95,7 @@ class Forecast:
 
     def to_dataframe(self):
         """A pandas DataFrame with the columns of the CSV that :meth:`save` writes; the times are
-        its index where they were that of the DataFrame of the fit.
+        its index where they are dates or were that of the DataFrame of the fit.
 
         >>> import odecast
         >>> model = odecast.fit(odecast.simulate("SprottB", until=10))
@@ -102,8 +106,15 @@ class Forecast:
         import pandas
 
         head, rows = self._core.to_text().split("\n", 1)
-        frame = pandas.DataFrame(np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2),
-                                 columns=next(csv.reader([head])))
+        names = next(csv.reader([head]))
+        calendar = self._core.calendar
+        first = 0 if calendar is None else 1
+        values = np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2,
+                            usecols=range(first, len(names)))
+        if calendar is not None:
+            index = date_index(calendar, self._core.times, self._index or names[0])
+            return pandas.DataFrame(values, columns=names[1:], index=index)
+        frame = pandas.DataFrame(values, columns=names)
         if self._index is None:
             return frame
         return frame.set_index(frame.columns[0]).rename_axis(self._index or None)
@@ -169,8 +180,9 @@ class Forecast:
                 axis.plot(run.times[inside], run.states[inside, columns.index(name)], "k",
                           linewidth=1, label="truth")
             axis.set_ylabel(name)
-        axes[-1].set_xlabel(self._index or "t")
-        if self.times[-1] - self.times[0] >= 4:  # ticks at whole years, never at 1922.5
+        axes[-1].set_xlabel(self._index or self._core.time_name)
+        if self._core.calendar is None and self.times[-1] - self.times[0] >= 4:
+            # Ticks at whole years, never at 1922.5.
             axes[-1].xaxis.set_major_locator(MaxNLocator("auto", integer=True))
             axes[-1].ticklabel_format(axis="x", useOffset=False)
         axes[0].legend(loc="upper left", ncols=3, frameon=False)
@@ -229,8 +241,10 @@ class Forecast:
     def __repr__(self) -> str:
         made = self.summary
         kept = f", {made['kept']} of {made['draws']} draws kept" if made else ""
-        return (f"<odecast.Forecast of {plain(self.variables)}: "
-                f"t = {self.times[0]:g} … {self.times[-1]:g}{kept}>")
+        calendar, numbers = self._core.calendar, self._core.times
+        first, last = (f"t = {numbers[0]:g}", f"{numbers[-1]:g}") if calendar is None else (
+            calendar.text(t) for t in (numbers[0], numbers[-1]))
+        return f"<odecast.Forecast of {plain(self.variables)}: {first} … {last}{kept}>"
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.svg()}"

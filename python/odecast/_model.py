@@ -13,7 +13,8 @@ import numpy as np
 
 from . import _core
 from ._coefficients import Coefficients, Covariance, Draws
-from ._data import Data, as_data, contiguous, is_frame, is_path, plain, read, whole
+from ._data import (Data, as_data, contiguous, counted, is_frame, is_path, plain, read, time_word,
+                    whole)
 from ._options import FILES, READING, Part, check, document, table
 from ._progress import watched
 
@@ -356,7 +357,7 @@ class Model:
         from ._forecast import finish
 
         check("forecast", _FORECAST, options)
-        keywords = dict(options)
+        keywords = {name: time_word(value) for name, value in options.items()}
         call = spelled_call("model.forecast", [] if init is None else [init], options)
         if init is not None:
             keywords["init"] = contiguous(init)
@@ -365,11 +366,10 @@ class Model:
             if is_path(at) or is_frame(at):
                 at = read(at)
             if isinstance(at, Data):
-                run = at[self._trajectory_of(at, options)]
                 if drive is None and self._measured() and at.inputs:
-                    drive = (run.times, run.inputs)
-                at = run.times
-            at = contiguous(at)
+                    drive = at
+                at = self._times(at, options)
+            at = self._numbers(at)
         if drive is not None:
             keywords["drive"] = "inputs"
             drive = self._signal(drive, options)
@@ -465,12 +465,26 @@ class Model:
         if is_path(drive) or is_frame(drive):
             drive = read(drive, variables=names[:1], inputs=names[1:] or None)
             run = drive[self._trajectory_of(drive, options)]
-            return run.times, np.ascontiguousarray(np.hstack([run.states, run.inputs]))
+            return (self._times(drive, options),
+                    np.ascontiguousarray(np.hstack([run.states, run.inputs])))
         if isinstance(drive, Data):
             run = drive[self._trajectory_of(drive, options)]
-            return run.times, run.inputs
+            return self._times(drive, options), run.inputs
         times, values = drive
-        return contiguous(times), contiguous(values)
+        return self._numbers(times), contiguous(values)
+
+    def _times(self, data: Data, options: dict) -> np.ndarray:
+        """Times of the trajectory that belongs to the forecast, counted as the model does."""
+        return data._core.times_as(data._core.find(self._trajectory_of(data, options)),
+                                   self._core.calendar)
+
+    def _numbers(self, times) -> np.ndarray:
+        """Times as the model counts them."""
+        numbers, calendar = counted(times, {}, self._core.calendar)
+        if calendar is not None and self._core.calendar is None:
+            raise ValueError("times: found dates, expected numbers, as the data of the model have "
+                             "them. Give numbers.")
+        return numbers[0]
 
     def __reduce__(self):
         return _from_text, (self._core.to_text(), *self._core.told(), self._index)

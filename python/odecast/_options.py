@@ -12,7 +12,8 @@ from . import _core
 # Options that name files or say how to print: the functions take and return objects instead.
 FILES = {"output", "report", "title", "json", "quiet", "help", "at", "drive", "truth",
          "history"}
-READING = ("time", "id", "variables", "inputs", "skip", "header", "separator", "decimal", "missing",
+READING = ("time", "time_format", "time_unit", "id", "variables", "inputs", "skip", "header",
+           "separator", "decimal", "missing",
            "sort", "duplicates", "sample_step")
 TYPES = {"flag": "bool", "whole": "int", "number": "float", "numbers": "Numbers", "text": "str",
          "values": "dict[str, float] | str"}

@@ -99,7 +99,7 @@ TEST_F(ReadingTest, ColumnsAreChosenForEveryVerb) {
   };
   EXPECT_EQ(equations(with({"renamed.csv"})), expected);
   run_well(with({"split", "renamed.csv", "--train", "early.csv", "--test", "late.csv"}));
-  EXPECT_EQ(csv_rows(read("early.csv"))[0], (Words{"t", "x", "z", "y"}));
+  EXPECT_EQ(csv_rows(read("early.csv"))[0], (Words{"clock", "x", "z", "y"}));
   const Json j = Json::parse(run_well(with({"inspect", "renamed.csv", "--json"})).out);
   EXPECT_EQ(j["columns"][2]["name"], "y");
   EXPECT_EQ(j["columns"][2]["use"], "input");

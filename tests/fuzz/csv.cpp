@@ -5,6 +5,7 @@
 #include "fuzz/fuzz.hpp"
 #include "odecast/core/error.hpp"
 #include "odecast/observations/inspection.hpp"
+#include "odecast/observations/times.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace odecast;
@@ -25,7 +26,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     // What is written reads back the same.
     ReadOptions plain;
     plain.time = data.time_name;
-    const Dataset back = parse_observations(format_csv(data), "back", plain);
+    Dataset back = parse_observations(format_csv(data), "back", plain);
+    if (data.calendar) {  // dates, to the digits that a double has
+      back = counted_as(std::move(back), data.calendar);
+      fuzz::require(back.trajectories.size() == data.trajectories.size());
+      for (std::size_t k = 0; k < data.trajectories.size(); ++k) {
+        auto& times = back.trajectories[k].times;
+        const auto& expected = data.trajectories[k].times;
+        fuzz::require(times.size() == expected.size());
+        for (std::size_t i = 0; i < times.size(); ++i)
+          fuzz::require(std::abs(times[i] - expected[i]) <= 1e-12 * (1 + std::abs(expected[i])));
+        times = expected;
+      }
+    }
     fuzz::require_same(back, data);
     inspect(source_of(data));
   } catch (const Error&) {

@@ -71,6 +71,20 @@ TEST(ModelFileTest, ForcingIsKeptAndChecked) {
   EXPECT_NE(refusal(model_to_text(m)).find("forcing"), std::string::npos);
 }
 
+TEST(ModelFileTest, TheColumnOfTimesIsKeptWhereItIsNotT) {
+  Model m = make_model(random_kernel(2, 3, 2, 0.25, false, 1));
+  EXPECT_EQ(model_to_text(m).find("\"name\""), std::string::npos);
+  m.time_name = "Year";
+  EXPECT_EQ(model_from_text(model_to_text(m), "m").time_name, "Year");
+  for (const std::optional<int> offset : {std::optional<int>(), std::optional(-210)})
+    for (const TimeUnit unit : {TimeUnit::second, TimeUnit::hour, TimeUnit::civil_year}) {
+      m.calendar = Calendar{unit, {-5'000'000'000, 999'999'999}, offset, TimeDetail::month};
+      EXPECT_EQ(model_from_text(model_to_text(m), "m").calendar, m.calendar);
+    }
+  m.calendar->offset = 5000;
+  EXPECT_NE(refusal(model_to_text(m)).find("offset"), std::string::npos);
+}
+
 TEST(ModelFileTest, AnyChangedByteIsRefused) {
   const std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "odecast/core/numbers.hpp"
+#include "odecast/report/axes.hpp"
 #include "support/xml.hpp"
 
 namespace odecast {
@@ -337,6 +338,50 @@ TEST(SvgTest, CompactFiguresAreTheSameCurvesInFewerBytes) {
   ASSERT_EQ(absolute.size(), relative.size());
   for (std::size_t i = 1; i < relative.size(); ++i) relative[i] += relative[i - 1];
   for (std::size_t i = 0; i < relative.size(); ++i) EXPECT_NEAR(relative[i], absolute[i], 0.26);
+}
+
+/// Labels of a calendar axis, which has at most so many, all within it.
+std::vector<std::string> calendar_labels(const Calendar& calendar, double from, double until,
+                                         int most) {
+  AxisRange range;
+  range.add(from);
+  range.add(until);
+  const Ticks ticks = make_calendar_ticks(range, most, calendar);
+  EXPECT_LE(static_cast<int>(ticks.values.size()), most);
+  for (const double value : ticks.values) {
+    EXPECT_GE(value, from);
+    EXPECT_LE(value, until);
+  }
+  return ticks.labels;
+}
+
+TEST(SvgTest, CalendarTicksAreWhatPeopleCountBy) {
+  using Labels = std::vector<std::string>;
+  const Calendar hours{.unit = TimeUnit::hour, .origin = instant_of({2024, 2, 28, 22})};
+  EXPECT_EQ(calendar_labels(hours, 0, 12, 5), (Labels{"2024 Feb 29", "03:00", "06:00", "09:00"}));
+  EXPECT_EQ(calendar_labels(hours, 0, 72, 4), (Labels{"2024 Feb 29", "Mar 1", "Mar 2"}));
+  EXPECT_EQ(calendar_labels(hours, 0, 24 * 80, 4), (Labels{"Mar 2024", "Apr", "May"}));
+  EXPECT_EQ(calendar_labels(hours, 0, 0.05, 7),
+            (Labels{"2024 Feb 28 22:00:00", "22:00:30", "22:01:00", "22:01:30", "22:02:00",
+                    "22:02:30", "22:03:00"}));
+  const Calendar years{.unit = TimeUnit::civil_year};
+  EXPECT_EQ(calendar_labels(years, 1949.5, 1961, 4), (Labels{"1950", "1955", "1960"}));
+  EXPECT_EQ(calendar_labels(years, 1949.99, 1951.01, 4), (Labels{"Jan 1950", "Jul", "Jan 1951"}));
+  EXPECT_EQ(calendar_labels(years, 0, 9000, 5), (Labels{"0", "2000", "4000", "6000", "8000"}));
+  // Ticks are whole in the zone of the data.
+  const Calendar zoned{.unit = TimeUnit::hour, .origin = {0, 0}, .offset = 330};
+  EXPECT_EQ(calendar_labels(zoned, 0, 12, 3), (Labels{"1970 Jan 1 06:00", "12:00"}));
+  EXPECT_TRUE(calendar_labels(hours, 0, 1e-5, 5).empty());  // shorter than a second
+}
+
+TEST(SvgTest, ACalendarAxisSaysDates) {
+  Panel panel{.x_label = "when"};
+  panel.calendar = Calendar{.unit = TimeUnit::day, .origin = instant_of({2024, 3, 1})};
+  panel.lines.push_back({.x = {0, 30, 60, 90}, .y = {1, 2, 3, 4}});
+  const std::string svg = draw_svg({panel});
+  expect_sound(svg);
+  for (const char* label : {">2024 Mar 4<", ">Apr 1<", ">May 13<"})
+    EXPECT_EQ(count(svg, label), 1) << label;
 }
 
 }  // namespace

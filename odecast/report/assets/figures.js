@@ -39,21 +39,26 @@ odecast.figureCsv = (figure, columns) => {
       seen.set(name, times);
       const many = panel.lines.filter((l) => l.label === s.of.label).length > 1;
       if (many) name += ` ${times}`;
-      series.push({...s, name, xName: (panel.x || 'x').replace(/^time /, '')});
+      series.push({...s, name, calendar: panel.calendar, xName: (panel.x || 'x').replace(/^time /, '')});
     }
   });
   if (bars)
     return odecast.csv(['from', 'to', ...bars.names],
                        [bars.edges.slice(0, -1), bars.edges.slice(1), ...bars.heights]);
-  if (figure.live)
-    return odecast.csv([series[0].xName, ...series.map((s) => s.name)], odecast.align(series));
+  if (figure.live) {
+    const [x, ...y] = odecast.align(series);
+    return odecast.csv([series[0].xName, ...series.map((s) => s.name)],
+                       [odecast.dates(x, series[0].calendar), ...y]);
+  }
   const long = [[], [], []];
-  for (const s of series)
+  for (const s of series) {
+    const x = odecast.dates(s.x, s.calendar);
     for (let i = 0; i < s.x.length; ++i) {
       long[0].push(s.name);
-      long[1].push(s.x[i]);
+      long[1].push(x[i]);
       long[2].push(s.y[i]);
     }
+  }
   return odecast.csv(['series', 'x', 'y'], long);
 };
 
@@ -169,7 +174,8 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
       return;
     }
     const unit = (u.scales.x.max - u.scales.x.min) / 1000;
-    const words = [`${(panel.x || 'x').replace(/^time /, '')} = ${odecast.number(x[i], unit)}`];
+    const words = [panel.calendar ? odecast.dates([x[i]], panel.calendar)[0] :
+                   `${(panel.x || 'x').replace(/^time /, '')} = ${odecast.number(x[i], unit)}`];
     const said = new Set();
     kinds.forEach((s, k) => {
       const v = data[k + 1][i];
@@ -201,7 +207,7 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
       {stroke: soft, font, label: panel.x, labelFont: font, labelSize: 20, labelGap: 0, size: 30,
        grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1, size: 5},
        ...(panel.whole ? {incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]} : {}),
-       values: (u, splits) => odecast.tickLabels(splits)},
+       ...(panel.calendar ? odecast.calendarAxis(panel.calendar) : {values: (u, splits) => odecast.tickLabels(splits)})},
       {stroke: soft, font, label: panel.y, labelFont: font, labelSize: 18, labelGap: 2,
        grid: {stroke: grid, width: 1}, ticks: {stroke: grid, width: 1, size: 5},
        size: (u, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => (v || '').length)),
@@ -220,6 +226,91 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
   }, data, holder);
   plot.kinds = kinds;
   return plot;
+};
+
+// Dates. A calendar counts from `origin`, in seconds of its own clock, in units of so many seconds;
+// 0: years of the calendar, of which a month is a twelfth.
+odecast.dateOf = (x, c) => {
+  if (c.unit > 0) return Math.round((c.origin + x * c.unit) * 1e6) / 1e3;
+  const months = Math.floor(12 * x + 1e-8), part = Math.max(0, 12 * x - months);
+  const begin = new Date(0);
+  begin.setUTCFullYear(Math.floor(months / 12), months - 12 * Math.floor(months / 12), 1);
+  const end = new Date(begin);
+  end.setUTCMonth(end.getUTCMonth() + 1);
+  return begin.getTime() + Math.round(part * (end - begin) * 1e-3) * 1e3;
+};
+odecast.xOfDate = (ms, c) => {
+  if (c.unit > 0) return (ms / 1e3 - c.origin) / c.unit;
+  const date = new Date(ms), year = date.getUTCFullYear(), month = date.getUTCMonth();
+  const begin = new Date(ms), end = new Date(ms);
+  begin.setUTCFullYear(year, month, 1);
+  begin.setUTCHours(0, 0, 0, 0);
+  end.setTime(begin);
+  end.setUTCMonth(month + 1);
+  return (12 * year + month + (ms - begin) / (end - begin)) / 12;
+};
+// As text: all with as much of the clock as one of them needs. Numbers where there is no calendar.
+odecast.dates = (x, c) => {
+  if (!c) return x;
+  const texts = Array.from(x, (v) => new Date(odecast.dateOf(v, c)).toISOString());
+  const all = (end) => texts.every((t) => t.endsWith(end));
+  const length = c.detail === 0 && all('-01T00:00:00.000Z') ? 7 : c.detail < 2 && all('T00:00:00.000Z') ? 10 :
+    all('.000Z') ? 19 : 23;
+  return texts.map((t) => t.replace('T', ' ').slice(0, length));
+};
+odecast.calendarAxis = (c) => {
+  const second = 1000, minute = 60 * second, hour = 60 * minute, day = 24 * hour;
+  const steps = [second, 2 * second, 5 * second, 10 * second, 15 * second, 30 * second, minute, 2 * minute, 5 * minute,
+                 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day,
+                 7 * day, 14 * day];
+  const months = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000, 12000];
+  const names = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+  const two = (n) => String(n).padStart(2, '0');
+  let step = second, plain = false;  // of the splits made last; a step in months is negative
+  const splits = (u, axis, lo, hi, incr) => {
+    const from = odecast.dateOf(lo, c), until = odecast.dateOf(hi, c);
+    const most = Math.max(3, Math.floor(u.bbox.width / uPlot.pxRatio / 90)), found = [];
+    plain = until - from < 2 * second;  // finer than dates are
+    if (plain) {
+      for (let v = Math.ceil(lo / incr) * incr; v <= hi; v += incr) found.push(v);
+      return found;
+    }
+    step = steps.find((s) => (until - from) / s < most);
+    if (step) {
+      const monday = step % (7 * day) === 0 ? 4 * day : 0;
+      for (let t = Math.ceil((from - monday) / step) * step + monday; t <= until; t += step)
+        found.push(odecast.xOfDate(t, c));
+      return found;
+    }
+    const first = new Date(from), begin = 12 * first.getUTCFullYear() + first.getUTCMonth();
+    const last = new Date(until), end = 12 * last.getUTCFullYear() + last.getUTCMonth();
+    const every = months.find((m) => (end - begin) / m < most) || 12000;
+    step = -every;
+    for (let m = Math.ceil(begin / every) * every; m <= end; m += every) {
+      const date = new Date(0);
+      date.setUTCFullYear(Math.floor(m / 12), m - 12 * Math.floor(m / 12), 1);
+      if (date.getTime() >= from) found.push(odecast.xOfDate(date.getTime(), c));
+    }
+    return found;
+  };
+  const values = (u, at) => {
+    if (plain) return odecast.tickLabels(at);
+    let before = null;
+    return at.map((x) => {
+      const d = new Date(Math.round(odecast.dateOf(x, c) / second) * second);
+      const newYear = !before || before.getUTCFullYear() !== d.getUTCFullYear();
+      const newDay = newYear || before.getUTCMonth() !== d.getUTCMonth() || before.getUTCDate() !== d.getUTCDate();
+      before = d;
+      const year = String(d.getUTCFullYear()), month = names[d.getUTCMonth()];
+      if (step < 0) return step % 12 === 0 ? year : newYear ? `${month} ${year}` : month;
+      const clock = `${two(d.getUTCHours())}:${two(d.getUTCMinutes())}` +
+        (step % minute ? `:${two(d.getUTCSeconds())}` : '');
+      if (!newDay) return clock;
+      const date = `${newYear ? `${year} ` : ''}${month} ${d.getUTCDate()}`;
+      return step < day && d.getTime() % day !== 0 ? `${date} ${clock}` : date;
+    });
+  };
+  return {splits, values};
 };
 
 // Labels of an axis: all digits that its step has, and no more.
