@@ -35,6 +35,14 @@ std::vector<std::string> Model::arguments() const {
   return names;
 }
 
+Vector Model::term_offsets() const {
+  Vector offset = Vector::Zero(dimension() + inputs.size());
+  if (!polynomial()) return offset;
+  offset.head(dimension()) = scaling.offset;
+  offset.tail(inputs.size()) = inputs.offset;
+  return offset;
+}
+
 Vector Model::to_model(const Vector& u) const {
   assert(u.size() == dimension() + inputs.size());
   Vector v(u.size());
