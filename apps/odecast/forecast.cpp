@@ -276,6 +276,10 @@ int run_forecast(const Arguments& a) {
                        enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
                        f.discarded, fate, 100 * f.discard_probability,
                        f.discarded ? fmt::format(", the first at t = {:.3g}", first_blow_up) : ""));
+    if (f.below_zero > 0)
+      say(a, fmt::format("Left out: {} more that went below 0, where the state is known to be "
+                         "positive.",
+                         f.below_zero));
     say(a,
         std::isfinite(f.horizon)
             ? fmt::format(

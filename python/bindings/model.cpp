@@ -15,6 +15,7 @@
 #include "odecast/model/model_file.hpp"
 #include "odecast/report/fit_page.hpp"
 #include "odecast/tuning/calibrate.hpp"
+#include "odecast/tuning/embed.hpp"
 
 namespace odecast::python {
 
@@ -72,6 +73,7 @@ FitResult fit_data(const Data& data, const FitPlan& plan, std::optional<std::str
   FitResult result;
   unlocked(progress, [&](Watch& watch) {
     if (page) check_writable(*page);
+    if (options.embed) options = choose_embedding(*data.dataset(), options, observer(watch));
     const Fit learnt = plan.calibrate
                            ? fit_calibrated(*data.dataset(), plan.holdout, options, observer(watch))
                        : streams(options.method)
@@ -227,7 +229,7 @@ void bind_model(nb::module_& m) {
            [](const FittedModel& f) {
              const bool sets = best_set_probability(f.model).has_value();
              return render_equations(
-                 {f.model.arguments(),
+                 {term_arguments(f.model),
                   readable_equations(f.model, 0.01, sets ? Centre::best : Centre::mean), "",
                   f.model.kind == ModelKind::map});
            })
