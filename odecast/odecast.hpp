@@ -26,4 +26,5 @@
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
 #include "odecast/tuning/calibrate.hpp"
+#include "odecast/tuning/embed.hpp"
 #include "odecast/tuning/tune.hpp"

@@ -72,6 +72,9 @@ std::optional<std::string> nearest(const std::string& word, const std::vector<st
 Arguments::Arguments(const Command& command, const std::vector<std::string>& words)
     : command_(&command), command_line_("odecast " + command.name) {
   for (const std::string& word : words) command_line_ += " " + quoted(word);
+  const auto required =
+      static_cast<std::size_t>(std::count_if(command.positionals.begin(), command.positionals.end(),
+                                             [](const Positional& p) { return p.required; }));
   bool only_positionals = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -110,8 +113,12 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
       given_.emplace_back(option->name, "");
     } else if (equals != word.npos) {
       given_.emplace_back(option->name, word.substr(equals + 1));
-    } else if (i + 1 < words.size() && find(words[i + 1]) == command.options.end()) {
+    } else if (i + 1 < words.size() && find(words[i + 1]) == command.options.end() &&
+               (option->bare.empty() || positionals_.size() >= required)) {
+      // A value that may be missing is none where a word is still needed for something else.
       given_.emplace_back(option->name, words[++i]);
+    } else if (!option->bare.empty()) {
+      given_.emplace_back(option->name, option->bare);
     } else {
       throw_usage(
           {"option " + name,
@@ -125,9 +132,6 @@ Arguments::Arguments(const Command& command, const std::vector<std::string>& wor
                    fmt::format("one of {}", fmt::join(option->choices, ", ")),
                    "Use one of these."});
   }
-  const auto required =
-      static_cast<std::size_t>(std::count_if(command.positionals.begin(), command.positionals.end(),
-                                             [](const Positional& p) { return p.required; }));
   const bool repeats = !command.positionals.empty() && command.positionals.back().repeats;
   if (positionals_.size() < required ||
       (positionals_.size() > command.positionals.size() && !repeats))
@@ -249,6 +253,8 @@ std::string option_help(const Option& o) {
   std::string left = o.letter ? fmt::format("-{}, {}", o.letter, o.name) : o.name;
   if (!o.choices.empty())
     left += fmt::format(" {}", fmt::join(o.choices, "|"));
+  else if (!o.bare.empty())
+    left += " [" + o.value + "]";
   else if (!o.value.empty())
     left += " " + o.value;
   // Help lines break at their own newlines and stay under the second column.

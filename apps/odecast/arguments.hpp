@@ -18,6 +18,7 @@ struct Option {
   std::string initial;  ///< default; empty for none
   char letter = 0;
   std::vector<std::string> choices = {};  ///< allowed values; empty for any
+  std::string bare = {};                  ///< the value where none stands after it; empty: one must
   std::string group = {};  ///< heading of the long help; empty: among those of the short one
 };
 

@@ -22,6 +22,9 @@ Json equations_json(const Model& model) {
     list.push_back({{"variable", e.variable}, {"terms", terms}});
   }
   Json j = {{"variables", model.variables}, {"equations", list}};
+  // Powers are of what is left of a variable without its offset.
+  if (const Vector offset = model.term_offsets(); !offset.isZero(0))
+    j["offsets"] = std::vector<double>(offset.begin(), offset.end());
   if (const auto probability = best_set_probability(model)) {
     Json best = Json::array();
     for (const ReadableEquation& e : readable_equations(model, 0, Centre::best)) {

@@ -114,7 +114,7 @@ std::vector<Option> evaluate_option_list() {
 
 Dataset read_truth(const Arguments& a, const Model& model, const std::string& path) {
   ReadOptions read = reading(a, model);
-  read.variables = model.variables;
+  read.variables = model.measured_variables();
   read.inputs.assign(model.inputs.names.begin(),
                      model.inputs.names.begin() + model.inputs.measured());
   return read_observations(path, read);

@@ -17,6 +17,7 @@
 #include "odecast/observations/rows.hpp"
 #include "odecast/report/fit_page.hpp"
 #include "odecast/tuning/calibrate.hpp"
+#include "odecast/tuning/embed.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -26,6 +27,9 @@ bool is_time(const Arguments& a, const std::string& name) {
   if (a.given("--time")) return name == a.text("--time");
   return lower_case(name) == "t" || lower_case(name) == "time";
 }
+
+/// Fewer than this leave no room for a look at held-out ones.
+constexpr long kFewRows = 50;
 
 /// As the command line spells a field's name.
 std::string option_name(const std::string& field) {
@@ -113,6 +117,9 @@ Json fit_json(const Fit& fit) {
     }
     j["sets"] = fit.model.polynomial()->sets.size();
   }
+  if (const auto& e = fit.model.embedding)
+    j["embedding"] = {
+        {"coordinates", embedding_name(*e)}, {"lag", e->lag}, {"delay", e->lag * e->step}};
   if (const auto& c = fit.model.calibration) j["calibration"] = calibration_json(*c);
   return j;
 }
@@ -120,7 +127,7 @@ Json fit_json(const Fit& fit) {
 namespace {
 
 int run_fit(const Arguments& a) {
-  const FitOptions options = fit_options(a);
+  FitOptions options = fit_options(a);
   const std::string output = a.text("--output");
   const auto inputs = a.paths(0);
   check_output(output, inputs);
@@ -144,9 +151,15 @@ int run_fit(const Arguments& a) {
       read.missing = MissingRule::keep;
     // Files are gone through row by row; a pipe can be read only once.
     const bool again = std::all_of(inputs.begin(), inputs.end(), can_be_read_again);
+    if (options.embed) {
+      data.emplace(read_observations(inputs, read, &table));
+      options = choose_embedding(*data, options, observer);
+    }
     if (calibrate) {
-      result = fit_calibrated(data.emplace(read_observations(inputs, read, &table)),
-                              a.number("--holdout"), options, observer, &judged);
+      if (!data) data.emplace(read_observations(inputs, read, &table));
+      result = fit_calibrated(*data, a.number("--holdout"), options, observer, &judged);
+    } else if (data) {
+      result = fit(*data, options, observer);
     } else if (again && streams(options.method)) {
       const ObservationSource source = source_of_files(inputs, read);
       result = fit(source, options, observer);
@@ -224,6 +237,15 @@ int run_fit(const Arguments& a) {
                      ? fmt::format(" (residuals: {:.2f} times that)", part->noise_ratio)
                      : fmt::format(" ({:.2f} times the smoother's)", part->noise_ratio);
       if (!noise.empty()) say(a, "Standard deviation of the noise: " + noise + ".");
+      if (const auto& e = result.model.embedding)
+        say(a, fmt::format(
+                   "Embedded as {}{}: {}. These are equations of the embedding, not of "
+                   "nature's variables; forecasts are of {}.",
+                   embedding_name(*e),
+                   a.text("--embed") == "auto"
+                       ? " by " + record.trainer + ", of the least energy score on held-out rows"
+                       : "",
+                   fmt::join(result.model.variables, ", "), result.model.variables[0]));
       say(a, "\n" + describe_equations(result.model));
       if (const auto& c = summary.conserved)
         say(a, fmt::format("{}{} is constant within the noise: the equations are not unique; leave "
@@ -232,6 +254,15 @@ int run_fit(const Arguments& a) {
                            record.trajectories == 1 ? fmt::format(" = {:.4g}", c->value)
                                                     : " of each trajectory"));
     }
+    if (!summary.perhaps_positive.empty())
+      say(a, fmt::format("{} {} positive in all rows, and bands of observations near the least "
+                         "reach below 0: --positive keeps them above.\n",
+                         fmt::join(summary.perhaps_positive, ", "),
+                         summary.perhaps_positive.size() == 1 ? "is" : "are"));
+    if (result.model.trajectory && record.rows < kFewRows)
+      say(a, fmt::format("The bands rest on {} rows, too few to be checked on rows that are held "
+                         "out (--calibrate asks for some 130): trust them for short times.\n",
+                         record.rows));
     if (const auto& c = result.model.calibration) {
       say(a, fmt::format("The last {:g} % of the rows were held out: of {} forecasts there the "
                          "{:g} % band of the draws holds {:.3f} of the observations.",
@@ -264,6 +295,7 @@ std::vector<Option> field_options() {
              .value = f.value,
              .help = wrapped(spelled(f.help, Spelling::options), 60),
              .initial = f.type == FieldType::flag ? "" : f.initial,
+             .bare = f.bare,
              .group = spelled(f.group, Spelling::options)};
     if (f.type == FieldType::choice) o.choices = f.choices;
     options.push_back(std::move(o));

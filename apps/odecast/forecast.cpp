@@ -242,8 +242,8 @@ int run_forecast(const Arguments& a) {
     content.title = a.text("--title");
     content.lyapunov = exponent(a);
     content.origin = origin(a);
-    if (a.given("--history")) content.history =
-          read_observations(a.text("--history"), reading(a, model));
+    if (a.given("--history"))
+      content.history = read_observations(a.text("--history"), reading(a, model));
     if (a.given("--truth")) {
       content.truth = read_observations(a.text("--truth"), reading(a, model));
       content.trajectory = trajectory_of(a, *content.truth, model);
@@ -304,6 +304,10 @@ int run_forecast(const Arguments& a) {
                        !f.discarded ? ""
                        : f.calendar ? ", the first at " + time_text(*f.calendar, first_blow_up)
                                     : fmt::format(", the first at t = {:.3g}", first_blow_up)));
+    if (f.below_zero > 0)
+      say(a, fmt::format("Left out: {} more that went below 0, where the state is known to be "
+                         "positive.",
+                         f.below_zero));
     say(a,
         std::isfinite(f.horizon)
             ? fmt::format(

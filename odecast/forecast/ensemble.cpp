@@ -142,7 +142,7 @@ void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members
       next.fields.push_back(now.fields[k]);
       row = states.get() + k * n * static_cast<std::size_t>(stride) + times.size() - 1;
       for (int i = 0; i < s.n; ++i, row += stride)
-        next.states.push_back(*row + kick[i] * streams[at].normal());
+        next.states.push_back(s.kicked(i, *row, kick[i], streams[at].normal()));
     }
     done += outputs;
     from = times.back();
@@ -192,8 +192,12 @@ bool wants_sample(const EnsembleSetting& s, const Ensemble& e, double weight) {
 
 /// Counts one trajectory, or its blow-up. Returns whether it is kept.
 bool count(const EnsembleSetting& s, Ensemble& e, const double* states, const TrajectoryEnd& end,
-           double weight) {
+           double weight, std::uint64_t index) {
   ++e.tried;
+  if (s.below_zero(states, end.outputs, index)) {
+    ++e.below_zero;
+    return false;
+  }
   e.tried_weight += weight;
   const bool finished = end.status == SolveStatus::finished;
   if (!finished) e.blow_ups.push_back({end.time * s.model.scaling.time, weight});
@@ -251,7 +255,7 @@ Ensemble run_block(const EnsembleSetting& s, Rooms& rooms, const std::vector<Mem
   for (std::size_t k = 0; k < members.size() && block.kept < enough; ++k) {
     pulse();
     const double* states = first + k * size;
-    if (!count(s, block, states, ends[k], members[k].weight)) continue;
+    if (!count(s, block, states, ends[k], members[k].weight, members[k].index)) continue;
     if (wants_sample(s, block, members[k].weight))
       add_sample(s, block,
                  {members[k].index, members[k].weight, ends[k].outputs, {states, states + size}});
@@ -278,6 +282,7 @@ void take(const EnsembleSetting& s, Ensemble& total, Ensemble&& block) {
   total.tried += block.tried;
   total.kept += block.kept;
   total.integrated += block.integrated;
+  total.below_zero += block.below_zero;
   total.tried_weight += block.tried_weight;
   total.kept_weight += block.kept_weight;
   const auto append = [](auto& to, auto& from) {
@@ -292,7 +297,7 @@ void take(const EnsembleSetting& s, Ensemble& total, Ensemble&& block) {
 
 long attempt_limit(const EnsembleSetting& s) {
   const long wanted = s.options.draws;
-  return s.options.blow_up == BlowUp::discard
+  return s.options.blow_up == BlowUp::discard || !s.model.positive.empty()
              ? wanted * static_cast<long>(s.options.attempts_per_draw)
              : wanted;
 }
@@ -398,6 +403,10 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
     for (long k = first; k < first + wave && total.kept < wanted; ++k) {
       const std::size_t at = place[static_cast<std::size_t>(k - first)];
       ++total.tried;
+      if (s.below_zero(states[at], ends[at].outputs, 0)) {
+        ++total.below_zero;
+        continue;
+      }
       const bool finished = ends[at].status == SolveStatus::finished;
       if (!finished) total.blow_ups.push_back({ends[at].time * s.model.scaling.time, 1.0});
       if (!finished && s.options.blow_up == BlowUp::discard) continue;
@@ -407,7 +416,7 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
     }
     place.clear();
   }
-  total.tried_weight = static_cast<double>(total.tried);
+  total.tried_weight = static_cast<double>(total.tried - total.below_zero);
   total.kept_weight = static_cast<double>(total.kept);
   total.integrated = static_cast<long>(atoms.size());
   for (const std::size_t at : samples)
@@ -461,6 +470,29 @@ Vector EnsembleSetting::start_of(std::uint64_t index) const {
     for (Eigen::Index i = 0; i < u.size(); ++i) u[i] += start.sd[i] * stream.normal();
   }
   return model.scaling.to_model(u);
+}
+
+bool EnsembleSetting::below_zero(const double* states, int outputs, std::uint64_t index) const {
+  if (model.positive.empty()) return false;
+  constexpr double kErrors = 100;  // of steps, in their sum
+  const Vector from = start_of(index);
+  for (int i = 0; i < n; ++i) {
+    if (!model.is_positive(i)) continue;
+    const double zero = -model.scaling.offset[i] / model.scaling.scale[i],
+                 least = zero - kErrors * solver.atol;
+    if (!(from[i] > zero)) return true;
+    for (int t = 0; t < outputs; ++t)
+      if (states[i * stride() + t] < least) return true;
+  }
+  return false;
+}
+
+double EnsembleSetting::kicked(int i, double v, double sd, double z) const {
+  if (!model.is_positive(i)) return v + sd * z;
+  const double zero = -model.scaling.offset[i] / model.scaling.scale[i], u = v - zero;
+  if (!(u > 0)) return v;
+  const double s2 = std::log1p((sd / u) * (sd / u));
+  return zero + u * std::exp(std::sqrt(s2) * z - 0.5 * s2);
 }
 
 Ensemble run_sampled(const EnsembleSetting& s, const Observer& observer) {

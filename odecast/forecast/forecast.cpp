@@ -372,6 +372,26 @@ void check_finite(const Forecast& f) {
                       "with columns in units in which their values are near 1."});
 }
 
+/// Bands of what is positive end at 0, which takes nothing from what they hold.
+void end_at_zero(Forecast& f, const Model& model) {
+  for (Eigen::Index i = 0; i < static_cast<Eigen::Index>(f.variables.size()); ++i)
+    if (model.is_positive(i))
+      for (Matrix* part : {&f.mean, &f.lower, &f.q_lower, &f.q_median, &f.q_upper,
+                           &f.observed_lower, &f.observed_q_lower})
+        if (part->size() > 0) part->col(i) = part->col(i).cwiseMax(0.0);
+}
+
+/// Of an embedding the measured variable alone.
+void keep_measured(Forecast& f, const Model& model) {
+  const Eigen::Index columns = model.measured();
+  f.variables = model.measured_variables();
+  for (Matrix* part :
+       {&f.mean, &f.sd, &f.lower, &f.upper, &f.q_lower, &f.q_median, &f.q_upper, &f.observed_lower,
+        &f.observed_upper, &f.observed_q_lower, &f.observed_q_upper})
+    if (part->size() > 0) *part = Matrix(part->leftCols(columns));
+  for (Matrix& sample : f.samples) sample = Matrix(sample.leftCols(columns));
+}
+
 double horizon(const Forecast& f, const Vector& sd) {
   const auto varies = static_cast<double>((sd.array() > 0).count());
   for (Eigen::Index t = 0; t < f.sd.rows(); ++t) {
@@ -406,7 +426,9 @@ Vector observation_noise(const Model& model, const ForecastOptions& options) {
 }
 
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
-  return forecast(*make_posterior(model, options.mask), model, options, observer);
+  Forecast f = forecast(*make_posterior(model, options.mask), model, options, observer);
+  if (model.embedding) keep_measured(f, model);
+  return f;
 }
 
 Forecast forecast(const Posterior& posterior, const Model& model, const ForecastOptions& options,
@@ -426,6 +448,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   f.kept = total.kept;
   f.discarded = static_cast<long>(total.blow_ups.size());
   f.integrated = total.integrated;
+  f.below_zero = total.below_zero;
   double lost = 0;
   for (const BlowUpRecord& b : total.blow_ups) {
     f.blow_up_times.push_back(b.time);
@@ -444,6 +467,12 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
         "often; forecast a shorter time (`until`), use `blow_up=until`, or fit "
         "again with another degree or dropout rate",
         total.kept_weight);
+  } else if (!exact && total.kept < options.draws && total.below_zero > f.discarded) {
+    f.status = ForecastStatus::too_few;
+    f.reason = fmt::format(
+        "only {} of {} trajectories stay positive in {} attempts: the equations do not keep what "
+        "is known of the variables; forecast a shorter time (`until`), or fit without `positive`",
+        total.kept, options.draws, total.tried);
   } else if (!exact && total.kept < options.draws) {
     f.status = ForecastStatus::too_few;
     f.reason = fmt::format(
@@ -456,6 +485,13 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.reason =
         fmt::format("no two trajectories are alive after t = {}; later times are left out",
                     rows > 0 ? options.times[static_cast<std::size_t>(rows - 1)] : s.start.time);
+  } else if (total.below_zero > total.kept) {
+    f.status = ForecastStatus::unstable;
+    f.reason = fmt::format(
+        "{} of {} trajectories went below 0, and the band is that of the others; the equations do "
+        "not keep what is known of the variables: forecast a shorter time (`until`), or fit more "
+        "rows or a lower `degree`",
+        total.below_zero, total.tried);
   } else if (model.polynomial() && f.discard_probability > kMostBlowUps) {
     f.status = ForecastStatus::unstable;
     f.reason = fmt::format(
@@ -500,7 +536,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
       f.observed_q_lower = lower,
       f.observed_q_upper = upper;  // right at the start, filled in below
   }
-  f.horizon = horizon(f, model.climatological_sd());
+  f.horizon = horizon(f, model.climatological_sd().head(model.measured()));
   const auto& calibration = model.calibration;
   if (sd_band && options.calibrated && calibration &&
       std::abs(calibration->level - options.level) < 1e-9 &&
@@ -525,6 +561,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.q_lower.row(0) = f.mean.row(0) - c * f.sd.row(0);
     f.q_upper.row(0) = f.mean.row(0) + c * f.sd.row(0);
   }
+  end_at_zero(f, model);
   check_finite(f);
   for (const SampleTrajectory& sample : total.samples) {
     observer("forecasting", 1);
@@ -536,6 +573,9 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
         states(t + 1, i) =
             model.scaling.offset[i] +
             model.scaling.scale[i] * sample.states[static_cast<std::size_t>(i * s.stride() + t)];
+    if (!model.positive.empty())
+      for (int i = 0; i < s.n; ++i)
+        if (model.is_positive(i)) states.col(i) = states.col(i).cwiseMax(0.0);
   }
   f.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return f;

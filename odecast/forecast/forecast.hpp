@@ -113,6 +113,8 @@ struct Forecast {
   long kept = 0;                      ///< that count
   long discarded = 0;                 ///< that blew up: not counted, or counted until then
   long integrated = 0;                ///< distinct trajectories; equal masks are integrated once
+  long below_zero = 0;                ///< that left what is known to be positive; not counted, and
+                                      ///< no blow-ups
   double discard_probability = 0;     ///< weight of the discarded among all that were tried
   std::vector<double> blow_up_times;  ///< of the discarded, in draw order
   /// lower and upper, or those of observations where the model is calibrated on them, are mean ±

@@ -317,6 +317,48 @@ std::vector<Field> make_fields() {
                    kMain, "linear", {{"linear", false}, {"held", true}},
                    common(&FitOptions::hold_inputs)));
 
+  Field positive{.name = "positive",
+                 .type = FieldType::text,
+                 .value = "NAMES",
+                 .help =
+                     "variables that are known to be positive, or all: draws that go below 0 are "
+                     "left out, and bands end there",
+                 .bare = std::string(kAllPositive),
+                 .group = kMain};
+  bind<std::vector<std::string>>(
+      positive, common(&FitOptions::positive),
+      [](const std::string& text) {
+        if (text == "no" || text == "False") return std::vector<std::string>();
+        const auto names = split_list(text == "True" ? std::string(kAllPositive) : text);
+        if (!names || names->empty())
+          refuse("positive", text, "names separated by commas, or all", "For example all.");
+        return *names;
+      },
+      [](const std::vector<std::string>& names) { return list_text(names); });
+  add(positive);
+  Field embed{.name = "embed",
+              .type = FieldType::text,
+              .value = "HOW",
+              .help =
+                  "make several variables of the one that was measured: delays:N, its values at N "
+                  "times up to now; derivatives:N, with its first N - 1 derivatives; auto, that of "
+                  "the least energy score on held-out rows",
+              .group = kMain};
+  bind<std::optional<EmbeddingChoice>>(
+      embed, common(&FitOptions::embed),
+      [](const std::string& text) {
+        if (text == "auto") return std::optional(EmbeddingChoice{.automatic = true});
+        const auto found = embedding_from_name(text);
+        if (!found)
+          refuse("embed", text, "delays:N or derivatives:N, N from 2 to 9, or auto",
+                 "For example delays:3.");
+        return std::optional(EmbeddingChoice{.automatic = false, .embedding = *found});
+      },
+      [](const std::optional<EmbeddingChoice>& e) {
+        return !e ? std::string() : e->automatic ? "auto" : embedding_name(e->embedding);
+      });
+  add(embed);
+
   add(flag("robust", "Huber weights against outliers", kTrajectory,
            of(&only<TrajectoryMethod>, &TrajectoryMethod::robust)));
 

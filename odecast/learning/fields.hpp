@@ -26,7 +26,8 @@ struct Field {
   /// What holds where nothing is given, whatever the method; empty where that depends on it (then
   /// `help` says so), or where there is none.
   std::string initial = {};
-  std::string group;  ///< heading under which help shows it
+  std::string bare = {};  ///< what it is where it is named without a value; empty: it needs one
+  std::string group;      ///< heading under which help shows it
   /// As `options` have it; nothing where their method has no such field.
   std::function<std::optional<std::string>(const FitOptions&)> get = {};
   /// Throws Error (usage) for text that is no such value or out of range.

@@ -119,6 +119,14 @@ inline std::string_view method_name(const Method& method) {
 /// Whether it learns from rows one after another: regression, bootstrap, the exact trainer.
 bool streams(const Method& method);
 
+inline constexpr std::string_view kAllPositive = "all";
+
+/// Kind and count, or what choose_embedding of tuning/embed.hpp finds best.
+struct EmbeddingChoice {
+  bool automatic = false;
+  Embedding embedding = {};
+};
+
 struct FitOptions {
   Method method = TrajectoryMethod{};
   /// map: learn u_{i+1} = f(u_i) from rows that are evenly spaced; no derivative is taken.
@@ -130,6 +138,10 @@ struct FitOptions {
   /// Standard deviation of the observation noise, one or one per variable, in the units of the
   /// data; empty: estimated.
   Vector noise = {};
+  /// Variables that are known to be positive, by name; kAllPositive alone: all.
+  std::vector<std::string> positive = {};
+  /// One measured variable is made several (fitted_embedding chooses the lag).
+  std::optional<EmbeddingChoice> embed = {};
   /// Rows of the last trajectory that the model keeps, so that a forecast can be drawn after them:
   /// the last so many, before them every 2nd, 4th, … of as many each; 0: none.
   int keep_rows = 100;

@@ -1,12 +1,21 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
+#include "odecast/core/numbers.hpp"
 #include "odecast/learning/detail/methods.hpp"
 #include "odecast/learning/detail/rows.hpp"
 
 namespace odecast {
 namespace {
+
+/// Where terms of this degree, the default, do not explain the motion those of one more are tried,
+/// as far as they are not too many for another search; not for an embedding, whose law no degree
+/// has.
+constexpr int kClimbFrom = 2;
+constexpr double kMostClimbed = 300;
 
 /// What the data alone tell. The scaling and the inputs are there already.
 void describe_observed(Model& model, const Dataset& data) {
@@ -19,12 +28,14 @@ void describe_observed(Model& model, const Dataset& data) {
     model.inputs.last = data.trajectories.back().inputs.bottomRows(1).transpose();
   model.size = summary.rms;
   model.size.conservativeResize(n + model.inputs.size());
-  model.size.tail(model.inputs.size()) = model.inputs.scale;
+  for (int j = 0; j < model.inputs.size(); ++j)
+    model.size[n + j] = root_sum_square(model.inputs.scale[j], model.inputs.offset[j]);
   model.sd = summary.sd;
   for (int i = 0; i < n; ++i)
     if (summary.constant[static_cast<std::size_t>(i)]) model.sd[i] = 0;
-  model.data_scale = summary.largest.cwiseAbs()
-                         .cwiseMax(summary.smallest.cwiseAbs())
+  model.data_scale = (summary.largest - model.scaling.offset)
+                         .cwiseAbs()
+                         .cwiseMax((summary.smallest - model.scaling.offset).cwiseAbs())
                          .cwiseQuotient(model.scaling.scale)
                          .maxCoeff();
   model.step = summary.step;
@@ -47,13 +58,32 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   options.time_input = !o.time_name.empty();
   options.threads = o.threads;
   options.budget = o.budget;
-  const TrajectoryFit found = fit_trajectory(data, options, observer);
+  TrajectoryFit found = fit_trajectory(data, options, observer);
+  int higher = 0;
+  if (found.misfit && !found.stopped && !o.embed && method.degree == kClimbFrom &&
+      method.terms.empty() &&
+      data.dimension() * monomial_count(static_cast<int>(found.scaling.scale.size() +
+                                                         found.input_scale.size()),
+                                        kClimbFrom + 1) <=
+          kMostClimbed) {
+    TrajectoryOptions more = options;
+    more.degree = kClimbFrom + 1;
+    if (o.budget) more.budget = std::max(0.01, *o.budget - seconds_since(begin));
+    TrajectoryFit next = fit_trajectory(data, more, observer);
+    if (next.usable && !next.misfit && !next.underdetermined && !next.stopped) {
+      found = std::move(next);
+      higher = more.degree;
+      found.reason +=
+          fmt::format("; of degree {}, because terms of degree {} do not explain all of the motion",
+                      higher, kClimbFrom);
+    }
+  }
 
   Fit result;
   Model& model = result.model;
   model.scaling = found.scaling;
-  model.inputs = {data.inputs, Vector::Zero(found.input_scale.size()), found.input_scale,
-                  o.hold_inputs, options.time_input};
+  model.inputs = {data.inputs, found.input_offset, found.input_scale, o.hold_inputs,
+                  options.time_input};
   if (options.time_input) model.inputs.names.push_back(o.time_name);
   model.noise = found.noise;
   describe_observed(model, data);
@@ -89,6 +119,7 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   };
   path.runs = runs(found.path);
   path.forced_runs = runs(found.forced_path);
+  result.summary.higher_degree = higher;
   result.summary.usable = found.usable;
   result.summary.trusted = found.usable && !found.misfit && !found.underdetermined &&
                            !found.noise_too_small && !found.stopped;

@@ -46,14 +46,31 @@ std::string latex_name(const std::string& name) {
   return fmt::format("\\text{{{}}}", text);
 }
 
+/// "name" or "(name - offset)".
+std::string shifted(const std::string& name, double offset) {
+  if (offset == 0) return name;
+  return fmt::format("({} {} {})", name, offset < 0 ? "+" : "-", std::abs(offset));
+}
+
+/// Of names that are LaTeX.
 std::string latex_monomial(const std::vector<int>& powers, const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t v = 0; v < powers.size(); ++v) {
     if (powers[v] == 0) continue;
-    text += (text.empty() ? "" : "\\,") + latex_name(names[v]);
+    text += (text.empty() ? "" : "\\,") + names[v];
     if (powers[v] > 1) text += fmt::format("^{{{}}}", powers[v]);
   }
   return text;
+}
+
+/// Root mean square of what each argument is in the terms.
+Vector term_sizes(const Model& model) {
+  Vector sizes = model.size;
+  const Vector offset = model.term_offsets();
+  const Eigen::Index n = model.dimension();
+  for (Eigen::Index v = 0; v < sizes.size(); ++v)
+    if (offset[v] != 0) sizes[v] = v < n ? model.scaling.scale[v] : model.inputs.scale[v - n];
+  return sizes;
 }
 
 /// How much a term can contribute over the data.
@@ -111,8 +128,10 @@ std::vector<Equation> centred(std::vector<Equation> all, const Model& model, Cen
 
 std::string people_text(const Model& model, bool latex, double smallest, Centre centre) {
   auto names = model.arguments();
-  if (!latex)
-    for (auto& name : names) name = printable(name);
+  const Vector offset = model.term_offsets();
+  for (std::size_t v = 0; v < names.size(); ++v)
+    names[v] = shifted(latex ? latex_name(names[v]) : printable(names[v]),
+                       offset[static_cast<Eigen::Index>(v)]);
   std::string text;
   std::size_t hidden = 0;
   bool first_line = true;
@@ -238,12 +257,14 @@ std::string c_function(const std::vector<Equation>& all, const Model& model, Cen
                 "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
                 which, fmt::join(names, ", "));
   const char* result = model.kind == ModelKind::map ? "next" : "dudt";
+  const Vector offset = model.term_offsets();
   for (std::size_t i = 0; i < all.size(); ++i) {
     text += fmt::format("  {}[{}] = 0.0", result, i);
     for (const Term& t : all[i].terms) {
       text += fmt::format("\n    + {:.17g}", t.mean);
       for (std::size_t v = 0; v < t.powers.size(); ++v)
-        for (int p = 0; p < t.powers[v]; ++p) text += fmt::format(" * u[{}]", v);
+        for (int p = 0; p < t.powers[v]; ++p)
+          text += " * " + shifted(fmt::format("u[{}]", v), offset[static_cast<Eigen::Index>(v)]);
     }
     text += ";\n";
   }
@@ -291,6 +312,14 @@ std::vector<Equation> kernel_equations(const Model& model) {
 
 }  // namespace
 
+std::vector<std::string> term_arguments(const Model& model) {
+  std::vector<std::string> names = model.arguments();
+  const Vector offset = model.term_offsets();
+  for (std::size_t v = 0; v < names.size(); ++v)
+    names[v] = shifted(names[v], offset[static_cast<Eigen::Index>(v)]);
+  return names;
+}
+
 std::vector<Equation> equations(const Model& model) {
   if (!model.has_equations())
     throw_usage({"equations", "a general network", "a polynomial kernel",
@@ -303,7 +332,7 @@ std::vector<Equation> equations(const Model& model) {
       if (!std::isfinite(t.mean) || !std::isfinite(t.sd) || !std::isfinite(t.median.value_or(0)))
         throw_data({"equations, " + model.left_side(e.variable),
                     fmt::format("a coefficient of {} that overflows in the units of the data",
-                                monomial_text(t.powers, model.arguments())),
+                                monomial_text(t.powers, term_arguments(model))),
                     "finite numbers",
                     "Fit again with columns in units in which their values are near 1."});
   return all;
@@ -312,18 +341,19 @@ std::vector<Equation> equations(const Model& model) {
 std::vector<ReadableEquation> readable_equations(const Model& model, double smallest,
                                                  Centre centre) {
   std::vector<ReadableEquation> result;
+  const Vector sizes = term_sizes(model);
   for (const Equation& e : centred(equations(model), model, centre)) {
     double largest = 0;
-    for (const Term& t : e.terms) largest = std::max(largest, size_of(t, model.size));
+    for (const Term& t : e.terms) largest = std::max(largest, size_of(t, sizes));
     std::vector<Term> terms;
     // A posterior of terms that the data support knows a small one from none; masks do not.
     const auto certain = [&](const Term& t) {
       return model.polynomial() && t.sd > 0 && std::abs(t.mean) > 5 * t.sd;
     };
     for (const Term& t : e.terms)
-      if (size_of(t, model.size) >= smallest * largest || certain(t)) terms.push_back(t);
+      if (size_of(t, sizes) >= smallest * largest || certain(t)) terms.push_back(t);
     std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
-      return size_of(a, model.size) > size_of(b, model.size);
+      return size_of(a, sizes) > size_of(b, sizes);
     });
     const std::size_t left_out = e.terms.size() - terms.size();
     result.push_back({e.variable, std::move(terms), left_out});
@@ -377,7 +407,7 @@ std::string describe_equations(const Model& model, double smallest) {
           "deviations:\n",
           function, *probability) +
       format_equations(model, EquationFormat::text, smallest, Centre::best);
-  std::vector<std::string> names = model.arguments();
+  std::vector<std::string> names = term_arguments(model);
   for (auto& name : names) name = printable(name);
   std::string doubts;
   for (const Equation& e : equations(model)) {

@@ -23,14 +23,18 @@ struct Equation {
   std::vector<Term> terms;  ///< in the order of MonomialBasis; exactly zero ones are left out
 };
 
-/// The learnt equations in the user's units. With c_j the share of unit j in a coefficient:
-/// mean = B2 [constant term] + q Σ c_j, variance = q r Σ c_j², and the coefficient is zero only
-/// when every unit with a share is dropped (shares of independent real weights do not cancel), so
-/// P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes. Without dropout shares may
-/// cancel: a sum of at most 64 units of their round-off counts as zero. For models known by their
-/// coefficients: moments over the mixture, and the weight of the sets with that term. Throws Error
-/// (usage) when the network is not a polynomial kernel, and Error (data) when a coefficient
-/// overflows.
+/// The arguments as the terms have them: "x", or "(x - 300)" where an offset is taken out
+/// (Model::term_offsets).
+std::vector<std::string> term_arguments(const Model& model);
+
+/// The learnt equations in the user's units, powers of u - term_offsets(). With c_j the share of
+/// unit j in a coefficient: mean = B2 [constant term] + q Σ c_j, variance = q r Σ c_j², and the
+/// coefficient is zero only when every unit with a share is dropped (shares of independent real
+/// weights do not cancel), so P(not zero) = 1 - r^(number of shares), or 1 where B2 contributes.
+/// Without dropout shares may cancel: a sum of at most 64 units of their round-off counts as zero.
+/// For models known by their coefficients: moments over the mixture, and the weight of the sets
+/// with that term. Throws Error (usage) when the network is not a polynomial kernel, and Error
+/// (data) when a coefficient overflows.
 std::vector<Equation> equations(const Model& model);
 
 /// An equation as people read it: terms by their size over the data, (|mean| + sd) Π size_v^power,

@@ -32,7 +32,7 @@ PolynomialPosterior polynomial_posterior(const Model& model) {
 }
 
 double share_of_fit(const Model& model, const Dataset& rows) {
-  return model.observed ? share_kept(*model.observed, model.variables, rows) : 0;
+  return model.observed ? share_kept(*model.observed, model.measured_variables(), rows) : 0;
 }
 
 std::string fit_in_words(double share, const std::string& source) {
@@ -49,6 +49,14 @@ std::vector<std::string> Model::arguments() const {
   std::vector<std::string> names = variables;
   names.insert(names.end(), inputs.names.begin(), inputs.names.end());
   return names;
+}
+
+Vector Model::term_offsets() const {
+  Vector offset = Vector::Zero(dimension() + inputs.size());
+  if (!polynomial()) return offset;
+  offset.head(dimension()) = scaling.offset;
+  offset.tail(inputs.size()) = inputs.offset;
+  return offset;
 }
 
 Vector Model::to_model(const Vector& u) const {

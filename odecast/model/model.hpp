@@ -10,6 +10,7 @@
 #include "odecast/model/dropout_posterior.hpp"
 #include "odecast/model/polynomial_posterior.hpp"
 #include "odecast/network/network.hpp"
+#include "odecast/observations/embedding.hpp"
 #include "odecast/observations/kept_rows.hpp"
 #include "odecast/observations/scaling.hpp"
 
@@ -99,6 +100,14 @@ struct Model {
   Vector noise;  ///< sd of the observations, as given or estimated, user's units; empty where not
                  ///< known
 
+  /// Of each variable whether it is known to be positive; empty where none is. Draws that leave
+  /// that region are none of the posterior's, and bands end at 0.
+  std::vector<bool> positive = {};
+
+  /// Where one measured variable was made several: that is the first, and the others are made of
+  /// its rows.
+  std::optional<Embedding> embedding = {};
+
   std::optional<CalibrationPart> calibration;
 
   /// What is kept of the rows it learnt from; not in files of old.
@@ -127,11 +136,22 @@ struct Model {
   bool has_equations() const;
 
   int dimension() const { return static_cast<int>(variables.size()); }
+  /// How many of the variables are measured, the first.
+  int measured() const { return embedding ? 1 : dimension(); }
+  std::vector<std::string> measured_variables() const {
+    return {variables.begin(), variables.begin() + measured()};
+  }
+  bool is_positive(Eigen::Index i) const {
+    return !positive.empty() && positive[static_cast<std::size_t>(i)];
+  }
   /// What a variable is off by if nothing is known but the data's distribution: sd, or its size
   /// where that is all that is known.
   Vector climatological_sd() const { return sd.size() > 0 ? sd : Vector(size.head(dimension())); }
   /// Names of what the function depends on: the variables, then the inputs.
   std::vector<std::string> arguments() const;
+  /// What is taken out of each argument in the terms of equations: of a law that is known by its
+  /// coefficients (u - offset)^power, of others 0.
+  Vector term_offsets() const;
   /// State and inputs in model units.
   Vector to_model(const Vector& arguments) const;
   /// The function's value in the user's units is base() + rate() ∘ (that in model units).

@@ -21,8 +21,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 /// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles; 5:
 /// trajectory posteriors with inputs; 6: trajectory posteriors with forcing. A model is written as
-/// the lowest that has it all, for older programs.
-constexpr int kVersion = 7;
+/// the lowest that has it all, for older programs. 8: offsets beside coefficients, positive
+/// variables, embeddings; a model without them is of version 7.
+constexpr int kVersion = 8, kPlainVersion = 7;
 
 Json to_json(const Vector& v) { return std::vector<double>(v.begin(), v.end()); }
 
@@ -430,7 +431,8 @@ Json parse_limited(const std::string& text, const std::string& name) {
 
 std::string model_to_text(const Model& model) {
   const auto& t = model.training;
-  Json body = {{"odecast_model", kVersion},
+  const bool plain = model.positive.empty() && !model.embedding && model.term_offsets().isZero(0);
+  Json body = {{"odecast_model", plain ? kPlainVersion : kVersion},
                {"variables", model.variables},
                {"kind", model.kind == ModelKind::map ? "map" : "flow"},
                {"inputs",
@@ -484,6 +486,9 @@ std::string model_to_text(const Model& model) {
   }
   body["settings"] = Json::object();
   for (const auto& [name, value] : model.settings) body["settings"][name] = value;
+  if (!model.positive.empty()) body["positive"] = model.positive;
+  if (const auto& e = model.embedding)
+    body["embedding"] = {{"coordinates", embedding_name(*e)}, {"lag", e->lag}, {"step", e->step}};
   if (model.sd.size() > 0) body["sd"] = to_json(model.sd);
   if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
   if (model.calibration)
@@ -560,10 +565,25 @@ Model model_from_text(const std::string& text, const std::string& name) {
   }
   model.law = version < 7 ? read_old_law(read, json, n, arguments)
                           : read_law(read, read.member(json, "law"), n, arguments);
-  if (model.polynomial()) {
-    const Vector& offset = model.inputs.offset;
-    if (!model.scaling.offset.isZero(0) || (offset.size() > 0 && !offset.isZero(0)))
-      read.fail("offset", "numbers that are not 0", "0 beside coefficients");
+  if (version < 8 && !model.term_offsets().isZero(0))
+    read.fail("offset", "numbers that are not 0", "0 beside coefficients");
+  if (json.contains("positive")) {
+    for (const Json& one : read.array(json, "positive")) {
+      if (!one.is_boolean()) read.fail("positive", one.type_name(), "true or false");
+      model.positive.push_back(one.get<bool>());
+    }
+    if (model.positive.size() != n)
+      read.fail("positive", fmt::format("{} values", model.positive.size()), fmt::format("{}", n));
+  }
+  if (json.contains("embedding")) {
+    const Json& e = read.member(json, "embedding");
+    const std::string coordinates = read.text(e, "coordinates");
+    model.embedding = embedding_from_name(coordinates);
+    if (!model.embedding || model.embedding->count != static_cast<int>(n))
+      read.fail("coordinates", shown(coordinates), "such as delays:3, one for each variable");
+    model.embedding->lag = static_cast<int>(read.whole(e, "lag", 1, 1'000'000));
+    model.embedding->step = read.number(e, "step");
+    if (!(model.embedding->step > 0)) read.fail("step", "a number <= 0", "a number > 0");
   }
   if (model.trajectory && !model.polynomial()) read.fail(diagnosis, "a network", "coefficients");
   if (json.contains("settings")) {
@@ -622,7 +642,8 @@ Model model_from_text(const std::string& text, const std::string& name) {
                 "increasing leads and a factor for each and every variable");
   }
   if (json.contains("observed"))
-    model.observed = read_kept_rows(read, read.member(json, "observed"), n);
+    model.observed = read_kept_rows(read, read.member(json, "observed"),
+                                    static_cast<std::size_t>(model.measured()));
   const Json& t = read.member(json, "training");
   constexpr long many = std::numeric_limits<long>::max();
   model.training = {read.text(t, "trainer"),

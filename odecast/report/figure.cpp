@@ -54,7 +54,7 @@ std::optional<Line> truth_line(const Dataset& truth, const std::string& trajecto
 std::optional<Dataset> history_of(const Model& model) {
   if (!model.observed || model.observed->times.empty()) return std::nullopt;
   return Dataset{
-      .variables = model.variables,
+      .variables = model.measured_variables(),
       .trajectories = {{model.last_trajectory, model.observed->times, model.observed->states}}};
 }
 

@@ -118,9 +118,11 @@ Section data_section(const Dataset& data, bool with_states) {
 
 }  // namespace
 
-Page fit_page(const Dataset& data, const Fit& fit, const FitOptions& options,
+Page fit_page(const Dataset& given, const Fit& fit, const FitOptions& options,
               const FitPageContent& content) {
   const Model& model = fit.model;
+  const Dataset made = model.embedding ? embedded(given, *model.embedding) : Dataset();
+  const Dataset& data = model.embedding ? made : given;
   const bool path = fit.summary.path && model.trajectory;
   Page page;
   page.title = content.title.empty() ? "Model of " + joined(data.variables) : content.title;

@@ -167,7 +167,7 @@ Figure growth_figure(const Model& model, const Forecast& f, const ForecastPageCo
                      const std::vector<Mark>& marks) {
   Panel panel = over_time(f.time_name, f.calendar,
                           {.y_label = "relative to the truth's sd", .marks = marks, .log_y = true});
-  Vector scale = model.climatological_sd();
+  Vector scale = model.climatological_sd().head(model.measured());
   Figure figure{.id = "growth", .title = "Spread and error grow with time"};
   if (content.truth) {
     scale = compare(f, *content.truth, content.trajectory).truth_sd;

@@ -57,7 +57,7 @@ Section equation_section(const Model& model) {
   }
   const auto list = [&](Centre centre) {
     return EquationList{
-        model.arguments(), readable_equations(model, 0.01, centre),
+        term_arguments(model), readable_equations(model, 0.01, centre),
         spelled(format_equations(model, EquationFormat::latex, 0.01, centre), Spelling::options),
         model.kind == ModelKind::map};
   };

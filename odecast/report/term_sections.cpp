@@ -18,7 +18,7 @@ constexpr double kRare = 0.2;     ///< of the replicates with a term: fewer are 
 constexpr double kHopeless = 60;  ///< odds of 10²⁶
 
 std::string text_of(const FieldTerm& term, const Model& model, const MonomialBasis& basis) {
-  return monomial_text(basis.powers(term.monomial), model.arguments()) + " in " +
+  return monomial_text(basis.powers(term.monomial), term_arguments(model)) + " in " +
          model.left_side(model.variables[static_cast<std::size_t>(term.equation)]);
 }
 
@@ -85,7 +85,7 @@ Table term_table(const Model& model, bool probabilities) {
       }
       table.rows.push_back(
           {{model.left_side(e.variable)},
-           {monomial_text(t.powers, model.arguments())},
+           {monomial_text(t.powers, term_arguments(model))},
            probabilities ? share_cell(t.probability) : number_cell(std::abs(t.mean) / t.sd),
            coefficient_cell(t.mean, t.sd)});
     }
@@ -122,7 +122,7 @@ std::vector<Replicated> replicated(const Model& model) {
     const double present = static_cast<double>(values.size()) / static_cast<double>(replicates);
     values.resize(replicates, 0);
     std::sort(values.begin(), values.end());
-    all.push_back({key.first, monomial_text(key.second, model.arguments()), values, present});
+    all.push_back({key.first, monomial_text(key.second, term_arguments(model)), values, present});
   }
   return all;
 }

@@ -283,12 +283,13 @@ struct Climate {
   Vector scaled(const Vector& state) const { return state(moving).cwiseQuotient(scale); }
 };
 
-Climate climate_of(const Dataset& truth, const EvaluateOptions& o) {
+/// Of the first variables, those that are measured.
+Climate climate_of(const Dataset& truth, int measured, const EvaluateOptions& o) {
   require_option(o.forecast.level > 0 && (1 + o.forecast.level) / 2 < 1, "`level`",
                  fmt::format("{}", o.forecast.level), "a number between 0 and 1", "0.95 is usual.");
   const Spread truth_spread = spread(truth);
   Climate climate;
-  for (Eigen::Index i = 0; i < truth_spread.sd.size(); ++i)
+  for (Eigen::Index i = 0; i < measured; ++i)
     if (truth_spread.sd[i] > 0) climate.moving.push_back(i);
   if (climate.moving.empty())
     throw_data({truth.source, "variables that are all constant", "at least one that moves",
@@ -390,7 +391,10 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
       if (sample.rows() <= row) continue;
       draws.row(alive) = sample.row(row);
       if (noisy)
-        for (Eigen::Index i = 0; i < n; ++i) draws(alive, i) += noise[i] * stream.normal();
+        for (Eigen::Index i = 0; i < n; ++i) {
+          draws(alive, i) += noise[i] * stream.normal();
+          if (model.is_positive(i)) draws(alive, i) = std::max(0.0, draws(alive, i));
+        }
       ++alive;
     }
     draws.conservativeResize(alive, n);
@@ -550,9 +554,19 @@ bool looks_noisy(const Dataset& data, const Vector& noise) {
   return false;
 }
 
-Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOptions& given,
+Evaluation evaluate(const Model& model, const Dataset& given_truth, const EvaluateOptions& given,
                     const Observer& observer) {
   EvaluateOptions o = given;
+  const bool embeds = model.embedding && given_truth.variables == model.measured_variables();
+  const Dataset made = embeds ? embedded(given_truth, *model.embedding) : Dataset();
+  const Dataset& truth = embeds ? made : given_truth;
+  // The noise of the coordinates that are made follows from the fit.
+  if (auto& noise = o.forecast.noise; embeds && noise && noise->size() == 1) {
+    Vector all = Vector::Constant(model.dimension(), (*noise)[0]);
+    if (model.embedding->kind == EmbeddingKind::derivatives && model.noise.size() == all.size())
+      all.tail(all.size() - 1) = model.noise.tail(all.size() - 1);
+    *noise = all;
+  }
   if (o.horizon == 0)
     for (const Trajectory& t : truth.trajectories)
       o.horizon = std::max(o.horizon, std::min((t.times.back() - t.times.front()) / 4,
@@ -574,7 +588,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
          "at least 2 starts and bins and a horizon > 0", "For example `starts` 100 `horizon` 10."});
   require_values(truth);
   Evaluation result;
-  result.variables = model.variables;
+  result.variables = model.measured_variables();
   result.level = o.forecast.level;
   result.observations = o.observations;
   result.horizon = o.horizon;
@@ -591,7 +605,7 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
                     o.forecast.solver.value_or(default_solver(model)),
                     o,
                     result.leads,
-                    climate_of(truth, o)};
+                    climate_of(truth, model.measured(), o)};
   std::vector<OneStart> all(starts.size());
   parallel_for(
       o.threads, starts.size(), [&](std::size_t s) { all[s] = judge(starts[s], s); },
@@ -629,7 +643,8 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
   result.model = row_of("model", average, &OneStart::model);
   result.climatology = row_of("climatology", average, &OneStart::climatology);
   result.persistence = row_of("persistence", average, &OneStart::persistence);
-  result.crps = result.crps_se = Vector::Constant(n, std::numeric_limits<double>::quiet_NaN());
+  result.crps = result.crps_se =
+      Vector::Constant(model.measured(), std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < judge.climate.moving.size(); ++i) {
     const Mean m =
         average([&](const OneStart& s) { return s.crps.col(static_cast<Eigen::Index>(i)).mean(); });

@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/numbers.hpp"
+#include "odecast/shooting/offset.hpp"
 #include "odecast/shooting/term_search.hpp"
 
 namespace odecast {
@@ -25,8 +27,9 @@ constexpr const char* kLooksLikeNoise =
 struct Prepared {
   std::vector<ObservedRun> runs;
   Scaling scaling;
-  Vector input_scale;
-  Vector active;  ///< 0 for a constant variable or input
+  Vector input_offset, input_scale;
+  double digits = 1;  ///< largest root mean square in model units: how much coarser round-off is
+  Vector active;      ///< 0 for a constant variable or input
   Smoothed smoothed;
   std::optional<Vector> known;
   double spacing = 0;
@@ -54,7 +57,8 @@ void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
                       "`missing=drop`."});
         run.inputs.values(k, j) = w;
       }
-    run.inputs.values = run.inputs.values * p.input_scale.cwiseInverse().asDiagonal();
+    run.inputs.values = (run.inputs.values.rowwise() - p.input_offset.transpose()) *
+                        p.input_scale.cwiseInverse().asDiagonal();
   }
 }
 
@@ -78,18 +82,29 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   const auto intervals = static_cast<double>(summary.pairs);
   const auto arguments = static_cast<Eigen::Index>(summary.constant.size());
   p.active.resize(arguments);
-  Vector scale = summary.rms;
+  Vector scale = summary.rms, moving = summary.sd;
   for (Eigen::Index i = 0; i < arguments; ++i) {
     p.active[i] = summary.constant[index(i)] ? 0 : 1;
-    if (!(scale[i] > 0)) scale[i] = 1;
+    if (p.active[i] == 0) moving[i] = 0;
   }
-  p.scaling = {Vector::Zero(n), scale.head(n), 1};
+  // Terms that are given are the user's own monomials.
+  const Vector offset =
+      o.terms.empty() ? offsets(summary.mean, moving) : Vector(Vector::Zero(arguments));
+  for (Eigen::Index i = 0; i < arguments; ++i) {
+    if (offset[i] != 0) scale[i] = root_sum_square(summary.sd[i], summary.mean[i] - offset[i]);
+    if (!(scale[i] > 0)) scale[i] = 1;
+    if (offset[i] != 0 && i < n) p.digits = std::max(p.digits, summary.rms[i] / scale[i]);
+  }
+  p.scaling = {offset.head(n), scale.head(n), 1};
+  p.input_offset = offset.tail(arguments - n);
   p.input_scale = scale.tail(arguments - n);
   if (p.active.head(n).sum() == 0)
     throw_data({data.source, "only constant variables", "at least one that moves",
                 "There is nothing to learn from a state at rest."});
   for (ObservedRun& r : p.runs)
-    r.values = (r.values.array().rowwise() / p.scaling.scale.transpose().array()).matrix();
+    r.values = ((r.values.rowwise() - p.scaling.offset.transpose()).array().rowwise() /
+                p.scaling.scale.transpose().array())
+                   .matrix();
   if (arguments > n) add_inputs(p, data, o);
   p.smoothed = smooth(p.runs, o.robust);
   const double tau = p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / intervals;
@@ -302,13 +317,16 @@ FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget
 
 }  // namespace
 
-TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
+TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& options,
                              const Observer& observer) {
   const auto begin = std::chrono::steady_clock::now();
-  const Prepared p = prepare(data, o);
+  const Prepared p = prepare(data, options);
+  TrajectoryOptions o = options;
+  o.floor *= p.digits;
   Budget budget;
   TrajectoryFit fit;
   fit.scaling = p.scaling;
+  fit.input_offset = p.input_offset;
   fit.input_scale = p.input_scale;
   fit.smoothed_noise = p.smoothed.noise.cwiseProduct(p.scaling.scale);
   fit.basis = std::make_shared<MonomialBasis>(static_cast<int>(p.active.size()), o.degree);
@@ -383,7 +401,8 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
   fit.stopped = budget.over();
   const auto states = [&](const FittedPath& one) {
     std::vector<Matrix> runs = fine.shooting().path(one.support, one.theta, one.starts);
-    for (Matrix& run : runs) run = run * p.scaling.scale.asDiagonal();
+    for (Matrix& run : runs)
+      run = (run * p.scaling.scale.asDiagonal()).rowwise() + p.scaling.offset.transpose();
     return runs;
   };
   fit.path = states(paths.front());  // counted in no budget that is asked again
@@ -443,9 +462,10 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& o,
     fit.reason = fit.misfit
                      ? fmt::format(
                            "no equation in {} moves like the rows, which are smooth. Give more "
-                           "variables, or what drives them (`inputs`)",
+                           "variables, or what drives them (`inputs`){}",
                            data.dimension() == 1 ? "one variable, which alone cannot oscillate,"
-                                                 : "these variables")
+                                                 : "these variables",
+                           data.dimension() == 1 ? ", or make some of the one (`embed=auto`)" : "")
                      : kLooksLikeNoise;
   else if (singular)
     fit.reason = fmt::format(

@@ -48,7 +48,7 @@ struct TrajectoryOptions {
 
 struct TrajectoryFit {
   Scaling scaling;
-  Vector input_scale;  ///< of the inputs, the time among them; no shift either
+  Vector input_offset, input_scale;  ///< of the inputs, the time among them
   std::shared_ptr<const MonomialBasis> basis;
   std::vector<CoefficientSet> members;  ///< the best first; weights sum to 1
   Vector noise;                         ///< sd per variable, user's units
@@ -78,10 +78,10 @@ struct TrajectoryFit {
 };
 
 /// Scaling of variables and inputs by the root mean square without a shift, which keeps sparse
-/// equations sparse. Weak-constraint multiple shooting (class Shooting) with annealed continuity,
-/// elimination and search over terms; docs/theory.md has the whole. A value that is not finite
-/// counts as not observed; inputs must be known at every row. Throws Error (data) for data that
-/// cannot be learnt from.
+/// equations sparse, but for those far from 0 (far_offset). Weak-constraint multiple shooting
+/// (class Shooting) with annealed continuity, elimination and search over terms; docs/theory.md has
+/// the whole. A value that is not finite counts as not observed; inputs must be known at every row.
+/// Throws Error (data) for data that cannot be learnt from.
 TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& options,
                              const Observer& observer);
 

@@ -16,6 +16,7 @@
 #include "odecast/model/model_file.hpp"
 #include "odecast/report/fit_page.hpp"
 #include "odecast/tuning/calibrate.hpp"
+#include "odecast/tuning/embed.hpp"
 
 namespace odecast::python {
 
@@ -73,6 +74,7 @@ FitResult fit_data(const Data& data, const FitPlan& plan, std::optional<std::str
   FitResult result;
   unlocked(progress, [&](Watch& watch) {
     if (page) check_writable(*page);
+    if (options.embed) options = choose_embedding(*data.dataset(), options, observer(watch));
     const Fit learnt = plan.calibrate
                            ? fit_calibrated(*data.dataset(), plan.holdout, options, observer(watch))
                        : streams(options.method)
@@ -178,7 +180,7 @@ nb::object equations_of(const FittedModel& m, nb::dict keywords) {
 /// Of every coefficient's monomial: its name, and the powers of the arguments.
 nb::list monomials_of(const FittedModel& m) {
   const auto basis = monomials(m.model);
-  const auto names = m.model.arguments();
+  const auto names = term_arguments(m.model);
   nb::list list;
   for (int k = 0; k < basis->size(); ++k)
     list.append(nb::make_tuple(monomial_text(basis->powers(k), names), basis->powers(k)));
@@ -262,7 +264,7 @@ void bind_model(nb::module_& m) {
       .def("equations_html",
            [](const FittedModel& f, bool best) {
              return render_equations(
-                 {f.model.arguments(),
+                 {term_arguments(f.model),
                   readable_equations(f.model, 0.01, best ? Centre::best : Centre::mean), "",
                   f.model.kind == ModelKind::map});
            })

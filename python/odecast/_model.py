@@ -200,16 +200,17 @@ class Model:
         self._core.equations({**given, "format": "c"})  # refuses what cannot be
         found = self._core.equations({"format": "json"})
         best = (set or ("best" if format == "sympy" and centre is None else "average")) == "best"
+        offsets = found.get("offsets", [0] * len(self.variables + self.inputs))
         if best and "best" in found:
             found = found["best"]
         rows = [[(term[centre or "mean"], term["powers"]) for term in equation["terms"]]
                 for equation in found["equations"]]
         if format == "python":
-            return self._python(rows, "the most probable set of terms" if best else
+            return self._python(rows, offsets, "the most probable set of terms" if best else
                                 f"the {centre or 'mean'} over the posterior")
-        return self._sympy(rows)
+        return self._sympy(rows, offsets)
 
-    def _python(self, rows: list, what: str) -> str:
+    def _python(self, rows: list, offsets: list, what: str) -> str:
         """The source of f(t, u), or f(t, u, w) where measured inputs w drive the system."""
         names, measured = self.variables + self.inputs, self._measured()
         given = names[: len(self.variables) + len(measured)]
@@ -223,6 +224,8 @@ class Model:
             symbols = [f"u[{k}]" for k in range(len(self.variables))]
             symbols += [f"w[{k}]" for k in range(len(measured))]
         symbols = symbols + ["t"] * (len(names) - len(given))  # an input that is the time itself
+        symbols = [symbol if offset == 0 else f"({symbol} - {offset!r})".replace("- -", "+ ")
+                   for symbol, offset in zip(symbols, offsets)]
 
         def product(coefficient, powers):
             return " * ".join([repr(coefficient)] + [
@@ -237,12 +240,13 @@ class Model:
         return (f"{about}: {what}, learnt by odecast.\ndef f(t, u{', w' if measured else ''}):\n"
                 f"{''.join(unpack)}    return [\n{lines}    ]\n")
 
-    def _sympy(self, rows: list) -> dict:
+    def _sympy(self, rows: list, offsets: list) -> dict:
         try:
             import sympy
         except ImportError as error:
             raise ImportError('equations("sympy") needs SymPy: pip install sympy') from error
-        symbols = [sympy.Symbol(name) for name in self.variables + self.inputs]
+        symbols = [sympy.Symbol(name) - sympy.Float(offset) if offset else sympy.Symbol(name)
+                   for name, offset in zip(self.variables + self.inputs, offsets)]
         return {variable: sympy.Add(*(
             sympy.Mul(sympy.Float(coefficient), *(s**p for s, p in zip(symbols, powers)))
             for coefficient, powers in row)) for variable, row in zip(self.variables, rows)}

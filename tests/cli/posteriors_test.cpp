@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdlib>
 #include <sstream>
 
@@ -451,6 +452,50 @@ TEST_F(CommandsTest, FitsThatAreNotToBeTrusted) {
   const Result rows = run({"fit", "single.csv", "-o", "none.json"});
   EXPECT_EQ(rows.code, 3);
   EXPECT_TRUE(contains(rows.err, "no trajectory of two rows")) << rows.err;
+}
+
+// One column in, forecasts and judgements of that column out; no verb is told again.
+TEST_F(CommandsTest, OneColumnIsEmbeddedAndTheModelRemembers) {
+  std::string train = "t,x\n", test = train;
+  for (int k = 0; k < 300; ++k)
+    (k < 200 ? train : test) +=
+        fmt::format("{},{}\n", k, 5 + std::cos(0.3 * k) + 0.02 * std::sin(k * k * 7.3));
+  write("train.csv", train);
+  write("test.csv", test);
+  const Result alone = run({"fit", "train.csv", "-o", "none.json"});
+  EXPECT_EQ(alone.code, 1);
+  EXPECT_TRUE(contains(alone.err, "--embed auto")) << alone.err;
+  const Result fit = run({"fit", "train.csv", "--embed", "delays:2", "-o", "model.json"});
+  EXPECT_LE(fit.code, 1) << fit.err;
+  EXPECT_TRUE(contains(fit.out, "not of nature's variables")) << fit.out;
+  run({"forecast", "model.json", "--at", "test.csv", "-o", "ahead.csv"});
+  EXPECT_TRUE(read("ahead.csv").starts_with("t,x_mean,x_sd")) << read("ahead.csv").substr(0, 80);
+  EXPECT_FALSE(contains(read("ahead.csv"), "(t-"));
+  EXPECT_GT(json_of({"score", "ahead.csv", "test.csv", "--json"})["coverage"]["x"].get<double>(),
+            0.8);
+  const Json judged = json_of(
+      {"evaluate", "model.json", "test.csv", "--observations", "--horizon", "10", "--json"});
+  EXPECT_LT(judged["model"]["energy"]["value"].get<double>(),
+            judged["persistence"]["energy"]["value"].get<double>());
+  refused({"--embed", "lags:3"}, "delays:N");
+}
+
+TEST_F(CommandsTest, PositiveTakesNamesOrNone) {
+  std::string train = "t,x,y\n";
+  for (int k = 0; k < 60; ++k)
+    train += fmt::format("{},{},{}\n", 0.1 * k, 2 * std::exp(-0.1 * k) + 0.003 * (k * k * 7 % 11),
+                         std::sin(0.1 * k) + 0.003 * (k * k * 5 % 11));
+  write("train.csv", train);
+  const Result refusal = run({"fit", "--positive", "train.csv", "-o", "m.json"});
+  EXPECT_EQ(refusal.code, 3) << refusal.err;
+  EXPECT_TRUE(contains(refusal.err, "column y, row 1 (t = 0)")) << refusal.err;
+  EXPECT_TRUE(contains(refusal.err, "--positive x")) << refusal.err;
+  run({"fit", "train.csv", "--positive", "x", "-o", "m.json"});
+  EXPECT_EQ(Json::parse(read("m.json"))["positive"], Json({true, false}));
+  EXPECT_EQ(Json::parse(read("m.json"))["settings"]["positive"], "x");
+  run({"forecast", "m.json", "--until", "30", "-o", "f.csv"});
+  for (const char* column : {"x_lower", "x_observed_lower", "x_q0.025"})
+    for (const std::string& value : csv_column(read("f.csv"), column)) EXPECT_GE(number(value), 0);
 }
 
 TEST_F(CommandsTest, TrajectoryPosteriorRefusesWhatItDoesNotDo) {

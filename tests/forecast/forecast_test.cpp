@@ -82,6 +82,58 @@ TEST(ForecastTest, WhatIsDrawnBetweenTheTimesIsTheSameForecast) {
   EXPECT_FALSE(drawn_forecast(model, stepped).has_value());
 }
 
+TEST(ForecastTest, WhatIsPositiveStaysSo) {
+  // du/dt = -u from a start of 1 ± 1: one draw of six begins below 0 and is left out; those left
+  // are normal above 0, of mean 1 + φ(1)/Φ(1) = 1.2876 and variance 1 - 0.2876 (1 + 0.2876).
+  Model model = forced_model(-1, 0.1, 1);
+  model.trajectory->forcing = {};
+  model.positive = {true};
+  ForecastOptions o = until(1, 0.5);
+  o.init_sd = Vector::Ones(1);
+  o.noise = Vector::Constant(1, 0.5);
+  o.draws = 4000;
+  o.samples = 50;
+  o.solver = SolverOptions{.rtol = 1e-9, .atol = 1e-9};
+  const Forecast f = forecast(model, o, ignore_progress);
+  EXPECT_EQ(f.kept, 4000);
+  EXPECT_EQ(f.discarded, 0);
+  const double below = 0.158655;
+  EXPECT_NEAR(static_cast<double>(f.below_zero) / static_cast<double>(f.kept + f.below_zero), below,
+              5 * std::sqrt(below * (1 - below) / 4000));
+  const double variance = 1 - 0.2876 * 1.2876;
+  EXPECT_NEAR(f.mean(2, 0), 1.2876 * std::exp(-1), 5 * std::sqrt(variance / 4000) * std::exp(-1));
+  for (const Matrix* part : {&f.mean, &f.lower, &f.q_lower, &f.observed_lower, &f.observed_q_lower})
+    EXPECT_GE(part->minCoeff(), 0);
+  for (const Matrix& sample : f.samples) EXPECT_GT(sample.minCoeff(), 0);
+}
+
+TEST(ForecastTest, KicksOfWhatIsPositiveKeepMeanAndVariance) {
+  // du/dt = 0 and one kick of 1.5 from 1: log-normal of mean 1 and sd 1.5, never below 0.
+  Model model = forced_model(0, 1.5, 1);
+  model.positive = {true};
+  ForecastOptions o = until(1, 1);
+  o.draws = 20'000;
+  const Forecast f = forecast(model, o, ignore_progress);
+  EXPECT_EQ(f.below_zero, 0);
+  EXPECT_NEAR(f.mean(1, 0), 1, 5 * 1.5 / std::sqrt(20'000.0));
+  const double s2 = std::log(1 + 1.5 * 1.5);
+  EXPECT_NEAR(std::log(f.q_median(1, 0)), -s2 / 2, 5 * 1.2533 * std::sqrt(s2 / 20'000));
+  EXPECT_GT(f.q_lower(1, 0), 0);
+}
+
+TEST(ForecastTest, OfAnEmbeddingTheMeasuredVariableIsForecast) {
+  Model model = decaying_model(2, 0);
+  model.embedding = {EmbeddingKind::delays, 2, 1, 0.25};
+  ForecastOptions o = until(1);
+  o.init = Vector::Ones(2);
+  o.samples = 2;
+  const Forecast f = forecast(model, o, ignore_progress);
+  EXPECT_EQ(f.variables, (std::vector<std::string>{model.variables[0]}));
+  EXPECT_EQ(f.mean.cols(), 1);
+  EXPECT_EQ(f.q_upper.cols(), 1);
+  EXPECT_EQ(f.samples[0].cols(), 1);
+}
+
 TEST(ForecastTest, ForcingHasTheVarianceOfItsKicks) {
   const double sd = 0.3, interval = 0.4;
   const Model model = forced_model(-1, sd, interval);

@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -75,6 +76,69 @@ TEST(TrajectoryTest, NoisyLorenzHasItsSevenTermsAmongThoseOfDegreeThree) {
       EXPECT_LT(t.sd, 0.1 * std::abs(expected[at]));
       ++at;
     }
+}
+
+TEST(TrajectoryTest, AMisfitOfDegreeTwoClimbsToThree) {
+  const Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(0.1, 0.1), 20, 0.05), 0.02, 3);
+  const Fit found = fit_by_trajectory(data);
+  EXPECT_EQ(found.summary.higher_degree, 3);
+  EXPECT_TRUE(found.summary.trusted) << found.summary.reason;
+  EXPECT_NE(found.summary.reason.find("of degree 3"), std::string::npos);
+  EXPECT_NE(std::find(found.model.settings.begin(), found.model.settings.end(),
+                      std::pair<std::string, std::string>("degree", "3")),
+            found.model.settings.end());
+  // What a given degree of three finds.
+  EXPECT_EQ(equations(found.model)[1].terms.size(),
+            equations(fit_by_trajectory(data, 3).model)[1].terms.size());
+}
+
+TEST(TrajectoryTest, PositiveVariablesAreMarkedAndTheirRowsLookedAt) {
+  Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 4, 0.02), 0.01, 3);
+  FitOptions o{.method = TrajectoryMethod{}, .positive = {"z"}};
+  const Fit marked = fit(data, o, ignore_progress);
+  EXPECT_EQ(marked.model.positive, (std::vector<bool>{false, false, true}));
+  const Fit plain = fit(data, FitOptions{}, ignore_progress);
+  EXPECT_EQ(marked.model.polynomial()->sets[0].theta, plain.model.polynomial()->sets[0].theta);
+  o.positive = {"all"};
+  try {
+    fit(data, o, ignore_progress);
+    ADD_FAILURE() << "x is negative";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("column x, row 1 (t = 0)"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("positive=z"), std::string::npos) << e.what();
+  }
+  o.positive = {"w"};
+  EXPECT_THROW(fit(data, o, ignore_progress), Error);
+}
+
+TEST(TrajectoryTest, AnOscillationOfOneVariableIsEmbedded) {
+  // x = cos t and an earlier value of it: any two of its phases move linearly.
+  Dataset data{{"x"}, {{"", {}, Matrix(300, 1)}}};
+  for (int i = 0; i < 300; ++i) {
+    data.trajectories[0].times.push_back(0.1 * i);
+    data.trajectories[0].states(i, 0) = std::cos(0.1 * i);
+  }
+  add_noise(data, Vector::Constant(1, 0.01), 1);
+  EXPECT_FALSE(fit_by_trajectory(data).summary.usable);
+  FitOptions o;
+  o.embed = EmbeddingChoice{.automatic = false, .embedding = {EmbeddingKind::delays, 2}};
+  const Fit found = fit(data, o, ignore_progress);
+  ASSERT_TRUE(found.summary.usable);
+  EXPECT_EQ(found.model.measured_variables(), data.variables);
+  EXPECT_NEAR(found.model.embedding->step, 0.1, 1e-12);
+  EXPECT_EQ(found.model.dimension(), 2);
+  // The two eigenvalues of the linear law are ±i: trace 0, determinant 1.
+  Matrix A = Matrix::Zero(2, 2);
+  const std::vector<Equation> all = best_equations(found.model);
+  for (int i = 0; i < 2; ++i)
+    for (const Term& t : all[static_cast<std::size_t>(i)].terms) {
+      if (t.powers == std::vector<int>{1, 0}) A(i, 0) = t.mean;
+      if (t.powers == std::vector<int>{0, 1}) A(i, 1) = t.mean;
+    }
+  EXPECT_NEAR(A.trace(), 0, 0.02);
+  EXPECT_NEAR(A(0, 0) * A(1, 1) - A(0, 1) * A(1, 0), 1, 0.05);
+  o.embed->automatic = true;
+  EXPECT_THROW(fit(data, o, ignore_progress), Error);
 }
 
 TEST(TrajectoryTest, PosteriorOfADriftIsTheClosedForm) {

@@ -53,6 +53,21 @@ TEST(EquationsTest, ReadsBackAKnownSystem) {
             std::string::npos);
 }
 
+TEST(EquationsTest, AnOffsetStandsInTheTerms) {
+  // dv/ds = -2 v + 3 v² with u = 300 + 4 v, t = 0.5 s.
+  Model m = forced_model(-1, 0.1, 1);
+  m.law = PolynomialPart{2, {{{{0, 1}, {0, 2}}, Eigen::Vector2d(-2, 3), Matrix::Zero(2, 2)}}};
+  m.scaling = {Vector::Constant(1, 300), Vector::Constant(1, 4), 0.5};
+  EXPECT_EQ(format_equations(m, EquationFormat::text, 0),
+            "dx/dt = 1.5000 (x - 300)^2 - 4.0000 (x - 300)\n");
+  EXPECT_NE(format_equations(m, EquationFormat::latex, 0).find("1.5000\\,(x - 300)^{2}"),
+            std::string::npos);
+  EXPECT_NE(format_equations(m, EquationFormat::c).find("* (u[0] - 300) * (u[0] - 300)"),
+            std::string::npos);
+  m.scaling.offset[0] = -300.5;
+  EXPECT_NE(format_equations(m, EquationFormat::text, 0).find("(x + 300.5)^2"), std::string::npos);
+}
+
 TEST(EquationsTest, GeneralNetworksHaveNone) {
   EXPECT_THROW(equations(make_model(make_network(2, {{3, Activation::tanh, 1, 0, false}}, 2, 1))),
                Error);

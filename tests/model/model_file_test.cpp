@@ -85,6 +85,25 @@ TEST(ModelFileTest, TheColumnOfTimesIsKeptWhereItIsNotT) {
   EXPECT_NE(refusal(model_to_text(m)).find("offset"), std::string::npos);
 }
 
+TEST(ModelFileTest, OffsetsPositiveVariablesAndEmbeddingsAreKeptAndOfVersion8) {
+  const Model plain = forced_model(-1, 0.25, 0.1);
+  EXPECT_NE(model_to_text(plain).find("\"odecast_model\": 7"), std::string::npos);
+  Model m = plain;
+  m.scaling.offset[0] = 300;
+  EXPECT_EQ(model_from_text(model_to_text(m), "m").scaling.offset[0], 300);
+  m = plain;
+  m.positive = {true};
+  EXPECT_NE(model_to_text(m).find("\"odecast_model\": 8"), std::string::npos);
+  EXPECT_EQ(model_from_text(model_to_text(m), "m").positive, m.positive);
+  m.positive = {true, false};
+  EXPECT_NE(refusal(model_to_text(m)).find("positive"), std::string::npos);
+  m = make_model(random_kernel(2, 3, 2, 0.25, false, 1));
+  m.embedding = {EmbeddingKind::derivatives, 2, 4, 0.25};
+  EXPECT_EQ(model_from_text(model_to_text(m), "m").embedding, m.embedding);
+  m.embedding->count = 3;
+  EXPECT_NE(refusal(model_to_text(m)).find("coordinates"), std::string::npos);
+}
+
 TEST(ModelFileTest, AnyChangedByteIsRefused) {
   const std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -69,6 +69,46 @@ TEST(TrajectoryFitTest, AVariableThatIsSeldomSeenDoesNotMakeTheResidualsLookLarg
   EXPECT_NEAR(fit.noise[1], 0.8, 5 * 0.8 / std::sqrt(2 * 30));
 }
 
+/// The terms of each equation of the best set.
+std::vector<std::vector<int>> best_terms(const TrajectoryFit& fit, int equations) {
+  std::vector<std::vector<int>> terms(static_cast<std::size_t>(equations));
+  for (const FieldTerm& t : fit.members.front().support)
+    terms[static_cast<std::size_t>(t.equation)].push_back(t.monomial);
+  return terms;
+}
+
+TEST(TrajectoryFitTest, AnOffsetChangesNoTermsOfAnOscillator) {
+  // x = cos t and y = -sin t around 1000 and -50000: monomials around 0 are alike to 1e-6.
+  Dataset data = circles(1, 200, 0.1, 0.02);
+  data.trajectories[0].states.rowwise() += Eigen::RowVector2d(1000, -50000);
+  const TrajectoryFit fit = fit_trajectory(data, {}, ignore_progress);
+  ASSERT_TRUE(fit.usable);
+  EXPECT_EQ(fit.scaling.offset, Eigen::Vector2d(1000, -50000));
+  EXPECT_EQ(best_terms(fit, 2), (std::vector<std::vector<int>>{{2}, {1}}));
+  // The path is in the user's units.
+  EXPECT_NEAR(fit.path[0].col(0).mean(), 1000, 1);
+  EXPECT_NEAR(fit.path[0].col(1).mean(), -50000, 10);
+  EXPECT_EQ(fit_trajectory(circles(1, 200, 0.1, 0.02), {}, ignore_progress).scaling.offset,
+            Vector::Zero(2));
+}
+
+TEST(TrajectoryFitTest, TimeAsAnInputMayBeAYear) {
+  // dx/dt = -x + (year - 1910) / 5: x = (year - 1910) / 5 - 1/5 + c exp(-t).
+  Dataset data{{"x"}, {{"", {}, Matrix(100, 1)}}};
+  for (int i = 0; i < 100; ++i) {
+    const double t = 0.2 * i;
+    data.trajectories[0].times.push_back(1900 + t);
+    data.trajectories[0].states(i, 0) = (t - 10) / 5 - 0.2 + 4 * std::exp(-t);
+  }
+  add_noise(data, Vector::Constant(1, 0.01), 1);
+  TrajectoryOptions options;
+  options.time_input = true;
+  const TrajectoryFit fit = fit_trajectory(data, options, ignore_progress);
+  ASSERT_TRUE(fit.usable);
+  EXPECT_EQ(fit.input_offset[0], 1910);
+  EXPECT_EQ(best_terms(fit, 1), (std::vector<std::vector<int>>{{1, 2}}));
+}
+
 TEST(TrajectoryFitTest, OfManyRowsTheNoiseIsThatOfAll) {
   TrajectoryOptions options;
   options.terms = {{0, {0, 1}}, {1, {1, 0}}};

@@ -34,6 +34,12 @@ struct EnsembleSetting {
   }
 
   Vector start_of(std::uint64_t index) const;
+  /// Whether a trajectory leaves what is known to be positive, by more than the solver's error, at
+  /// its start or an output.
+  bool below_zero(const double* states, int outputs, std::uint64_t index) const;
+  /// The state v of variable i after a kick of that sd and normal number. A positive variable u has
+  /// its logarithm kicked, so that mean u and sd stay: u exp(s z - s²/2), s² = ln(1 + (sd / u)²).
+  double kicked(int i, double v, double sd, double z) const;
   bool point_start() const { return (start.sd.array() == 0).all(); }
 };
 
@@ -66,6 +72,7 @@ struct Ensemble {
   std::vector<BlowUpRecord> blow_ups;     ///< in draw order
   std::vector<SampleTrajectory> samples;  ///< heaviest first, then in draw order
   long tried = 0, kept = 0, integrated = 0;
+  long below_zero = 0;  ///< of the tried
   double tried_weight = 0, kept_weight = 0;
 };
 
