@@ -4,9 +4,11 @@ import datetime
 import pickle
 
 import numpy as np
-import odecast
-import pandas as pd
 import pytest
+
+import odecast
+
+pd = pytest.importorskip("pandas")
 
 ROWS = 120
 ORIGIN = np.datetime64("2024-02-28T22:00:00", "ns")

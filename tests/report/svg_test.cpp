@@ -356,7 +356,6 @@ std::vector<std::string> calendar_labels(const Calendar& calendar, double from, 
 }
 
 TEST(SvgTest, CalendarTicksAreWhatPeopleCountBy) {
-  using Labels = std::vector<std::string>;
   const Calendar hours{.unit = TimeUnit::hour, .origin = instant_of({2024, 2, 28, 22})};
   EXPECT_EQ(calendar_labels(hours, 0, 12, 5), (Labels{"2024 Feb 29", "03:00", "06:00", "09:00"}));
   EXPECT_EQ(calendar_labels(hours, 0, 72, 4), (Labels{"2024 Feb 29", "Mar 1", "Mar 2"}));
