@@ -398,7 +398,7 @@ Law read_old_law(const Reader& read, const Json& json, std::size_t n, std::size_
 }
 
 /// Nesting deeper than any model has is refused while parsing, and so is what takes more memory
-/// than three times the text and 40 MiB. A value takes 16 bytes, and up to three times that while
+/// than three times the text and 36 MiB. A value takes 16 bytes, and up to three times that while
 /// its list grows; a member has a name beside it, and an object or list its own. Our own files,
 /// with a number on each line of fifteen characters at least, stay below.
 Json parse_limited(const std::string& text, const std::string& name) {
@@ -407,7 +407,7 @@ Json parse_limited(const std::string& text, const std::string& name) {
                 "Fit the model again, or take it from a copy."});
   };
   std::size_t taken = 0;
-  const std::size_t most = 3 * text.size() + (std::size_t{40} << 20);
+  const std::size_t most = 3 * text.size() + (std::size_t{36} << 20);
   const Json::parser_callback_t limit = [&](int depth, Json::parse_event_t event, Json&) {
     using Event = Json::parse_event_t;
     if (depth > 32) refuse("nesting deeper than 32 levels");

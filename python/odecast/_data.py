@@ -131,7 +131,7 @@ def contiguous(array) -> np.ndarray:
     """The array itself where it is C-contiguous float64, else a copy that is. What is masked
     becomes NaN."""
     real(array)
-    if getattr(getattr(array, "dtype", None), "kind", "") in "mM":
+    if getattr(getattr(array, "dtype", None), "kind", "") in ("m", "M"):
         raise TypeError("data: found dates, expected numbers. Give dates as the times alone, apart "
                         "from the values, or as a column of a DataFrame.")
     if isinstance(array, np.ma.MaskedArray):

@@ -301,7 +301,7 @@ TEST_F(BadInputTest, ModelOfANewerVersion) {
   text.replace(text.find(version) + version.size() - 1, 1, "9");
   write("newer.json", text);
   refused({"forecast", "newer.json", "--until", "2", "-o", "old.out"}, kBadData,
-          {"'newer.json'", "version 9", "version 7 or older", "newer"});
+          {"'newer.json'", "version 9", "version 8 or older", "newer"});
 }
 
 // --- outputs

@@ -276,7 +276,11 @@ TEST_F(CommandsTest, ColumnsByName) {
             "a.json"});
   run_well({"fit", "moved.csv", "--time", "clock", "--variables", "x,z", "--trainer", "adam",
             "--batches", "2", "-o", "b.json"});
-  EXPECT_EQ(read("a.json"), read("b.json"));
+  Json a = Json::parse(read("a.json")), b = Json::parse(read("b.json"));
+  EXPECT_EQ(b["time"], (Json{{"name", "clock"}}));
+  b.erase("time");
+  for (Json* model : {&a, &b}) model->erase("checksum");
+  EXPECT_EQ(a, b);
 }
 
 TEST_F(CommandsTest, SimulateRoundTrip) {

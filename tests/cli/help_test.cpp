@@ -25,11 +25,8 @@ struct Helped {
 
 /// Every verb that reads data has these.
 const std::vector<std::pair<std::string, std::string>> kReadingDefaults = {
-    {"--header", "sniff"},
-    {"--separator", "sniff"},
-    {"--decimal", "sniff"},
-    {"--missing", "error"},
-    {"--duplicates", "error"}};
+    {"--time-format", "auto"}, {"--header", "sniff"},  {"--separator", "sniff"},
+    {"--decimal", "sniff"},    {"--missing", "error"}, {"--duplicates", "error"}};
 const Words kReadingWithout = {"--time", "--id", "--skip", "--sort", "--sample-step"};
 const std::set<std::string> kReaders = {"attractor", "evaluate", "calibrate", "fit",    "forecast",
                                         "score",     "plot",     "split",     "inspect"};
@@ -50,9 +47,11 @@ const std::vector<Helped> kHelp = {
       {"--noise-samples", "1"}, {"--masks", "1"},
       {"--mask-per", "row"},    {"--holdout", "0.2"},
       {"--keep-rows", "100"},   {"--seed", "1"},
-      {"--threads", "all"},     {"--output", "model.json"}},
+      {"--threads", "all"},     {"--output", "model.json"},
+      {"--time-unit", "auto"}},
      {"--robust", "--rescale", "--budget", "--calibrate", "--layers", "--noise", "--gap",
-      "--dropout", "--derivative", "--terms", "--variables", "--inputs", "--report", "--title"}},
+      "--dropout", "--derivative", "--terms", "--positive", "--embed", "--variables", "--inputs",
+      "--report", "--title"}},
     {"forecast",
      {{"--draws", "1000"},
       {"--masks", "sampled"},
@@ -75,18 +74,18 @@ const std::vector<Helped> kHelp = {
       "--truth",        "--history", "--lyapunov",   "--system",
       "--title"}},
     {"score",
-     {{"--band", "auto"}, {"--threshold", "0.4"}},
+     {{"--band", "auto"}, {"--threshold", "0.4"}, {"--time-unit", "auto"}},
      {"--lyapunov", "--system", "--trajectory", "--model", "--variables", "--inputs"}},
     {"equations", {{"--format", "text"}, {"--centre", "mean"}}, {"--all", "--set"}},
     {"predict", {{"--level", "0.95"}, {"--seed", "1"}}, {"--at", "--draws"}},
     {"plot",
-     {{"--band", "sd"}, {"--output", "forecast.svg"}},
+     {{"--band", "sd"}, {"--output", "forecast.svg"}, {"--time-unit", "auto"}},
      {"--truth", "--history", "--trajectory", "--variables", "--inputs", "--lyapunov", "--system",
       "--title", "--titles"}},
     {"split",
      {{"--holdout", "0.2"}, {"--train", "train.csv"}, {"--test", "test.csv"}},
      {"--variables", "--inputs"}},
-    {"inspect", {}, {"--variables", "--inputs"}},
+    {"inspect", {{"--time-unit", "auto"}}, {"--variables", "--inputs"}},
     {"attractor",
      {{"--draws", "10"},
       {"--pieces", "10"},
