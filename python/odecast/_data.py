@@ -52,8 +52,8 @@ def _moments(times):
         import pandas
 
         times = pandas.DatetimeIndex(times).tz_convert("UTC").tz_localize(None)
-    if hasattr(times, "to_timestamp") and not hasattr(times, "columns"):
-        times = times.to_timestamp()  # periods
+    if hasattr(getattr(times, "dtype", None), "freq"):  # periods, of a column or an index
+        times = getattr(times, "dt", times).to_timestamp()
     array = np.asarray(times)
     if array.dtype.kind == "O" and array.size and isinstance(array.flat[0], datetime.date):
         zones = [getattr(t, "tzinfo", None) is not None for t in array.flat]
