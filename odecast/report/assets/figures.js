@@ -193,7 +193,7 @@ odecast.drawPanel = (figure, panel, columns, holder, readout, shared) => {
   const plot = new uPlot({
     width: Math.max(240, holder.clientWidth),
     height: figure.height + 64,
-    padding: [(panel.marks || []).length ? 20 : 10, 22, 0, 0],
+    padding: [(panel.marks || []).length ? 20 : 10, panel.calendar ? 34 : 22, 0, 0],
     legend: {show: false},
     scales: {
       x: {time: false, range: (u, lo, hi) => [lo, hi]},
