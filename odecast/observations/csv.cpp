@@ -186,17 +186,29 @@ const char* name_of(char separator) {
   return separator == ',' ? "','" : separator == ';' ? "';'" : separator == '|' ? "'|'" : "tabs";
 }
 
+/// How many cells each line has, 0 where it cannot be split, and their median.
+struct Widths {
+  std::vector<std::size_t> each;
+  std::size_t usual = 0;
+};
+
+Widths widths_of(const std::vector<SampleLine>& sample, char separator) {
+  Cells cells;
+  Widths widths;
+  for (const auto& line : sample) {
+    cells.split(line.text, separator);
+    widths.each.push_back(cells.fault ? 0 : cells.cells.size());
+  }
+  std::vector<std::size_t> sorted(widths.each);
+  std::sort(sorted.begin(), sorted.end());
+  widths.usual = sorted[sorted.size() / 2];
+  return widths;
+}
+
 /// How well the lines below the first are rows of numbers under a separator, in [0, 1].
 double rate(const std::vector<SampleLine>& sample, char separator, char decimal) {
   Cells cells;
-  std::vector<std::size_t> widths;
-  for (const auto& line : sample) {
-    cells.split(line.text, separator);
-    widths.push_back(cells.fault ? 0 : cells.cells.size());
-  }
-  std::vector<std::size_t> sorted(widths);
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t width = sorted[sorted.size() / 2];
+  const auto [widths, width] = widths_of(sample, separator);
   if (width < 2 && widths[0] < 2) return 0;
   double good = 0, all = 0;
   for (std::size_t i = 0; i < sample.size(); ++i) {
@@ -290,15 +302,7 @@ bool sniff_header(const std::vector<SampleLine>& sample, const Dialect& d,
 
 /// Without the lines above the first that has as many cells as most.
 std::vector<SampleLine> after_preamble(const std::vector<SampleLine>& sample, char separator) {
-  Cells cells;
-  std::vector<std::size_t> widths;
-  for (const auto& line : sample) {
-    cells.split(line.text, separator);
-    widths.push_back(cells.fault ? 0 : cells.cells.size());
-  }
-  std::vector<std::size_t> sorted(widths);
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t usual = sorted[sorted.size() / 2];
+  const auto [widths, usual] = widths_of(sample, separator);
   std::size_t first = 0;
   while (usual > 1 && widths[first] != usual) ++first;
   return {sample.begin() + static_cast<std::ptrdiff_t>(first), sample.end()};
