@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "odecast/core/encoding.hpp"
 #include "odecast/core/numbers.hpp"
@@ -14,7 +15,7 @@ namespace odecast {
 namespace {
 
 /// FNV-1a of the bytes, and the finaliser of SplitMix64 so that every bit counts alike.
-std::uint64_t row_hash(double time, const std::vector<double>& state) {
+std::uint64_t row_hash(double time, std::span<const double> state) {
   const auto bits = [](double x) {
     return std::isnan(x) ? ~std::uint64_t{0} : std::bit_cast<std::uint64_t>(x + 0.0);  // no -0
   };
@@ -43,7 +44,7 @@ void RowKeeper::add(std::size_t trajectory, double time, const double* state) {
   from_ = any_ ? std::min(from_, time) : time;
   until_ = any_ ? std::max(until_, time) : time;
   any_ = true;
-  const std::uint64_t hash = row_hash(time, {state, state + variables_});
+  const std::uint64_t hash = row_hash(time, {state, static_cast<std::size_t>(variables_)});
   if (hashes_.size() < kSketch || hash < hashes_.back()) {
     const auto at = std::lower_bound(hashes_.begin(), hashes_.end(), hash);
     if (at == hashes_.end() || *at != hash) hashes_.insert(at, hash);
