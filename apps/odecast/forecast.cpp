@@ -298,12 +298,11 @@ int run_forecast(const Arguments& a) {
     const char* fate = !discard                  ? " and count until then"
                        : complete && !enumerated ? " and were replaced"
                                                  : "";
-    say(a, fmt::format("{} {} {}; {} blew up{} ({:.1f} %{}).", f.kept,
-                       enumerated ? "masks" : "trajectories", discard ? "kept" : "drawn",
-                       f.discarded, fate, 100 * f.discard_probability,
-                       !f.discarded ? ""
-                       : f.calendar ? ", the first at " + time_text(*f.calendar, first_blow_up)
-                                    : fmt::format(", the first at t = {:.3g}", first_blow_up)));
+    say(a,
+        fmt::format(
+            "{} {} {}; {} blew up{} ({:.1f} %{}).", f.kept, enumerated ? "masks" : "trajectories",
+            discard ? "kept" : "drawn", f.discarded, fate, 100 * f.discard_probability,
+            !f.discarded ? "" : ", the first at " + moment_text(f.calendar, first_blow_up, 3)));
     if (f.below_zero > 0)
       say(a, fmt::format("Left out: {} more that went below 0, where the state is known to be "
                          "positive.",

@@ -1,9 +1,8 @@
 #include "odecast/core/calendar.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -66,12 +65,32 @@ Civil local(const Calendar& calendar, const Instant& instant) {
 
 // ---- text ------------------------------------------------------------------------------------
 
+/// At least so many digits, zeros before them.
+std::string padded(std::int64_t number, std::size_t digits) {
+  const std::string text = std::to_string(number);
+  return std::string(digits > text.size() ? digits - text.size() : 0, '0') + text;
+}
+
+/// As printf's %.*g, without a locale.
+std::string general(double number, int digits) {
+  std::array<char, 64> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number,
+                                 std::chars_format::general, std::min(digits, 17))
+                       .ptr;
+  return {text.data(), end};
+}
+
 std::string date_text(const Civil& c) {
-  return fmt::format("{}{:04}-{:02}-{:02}",
-                     c.year < 0       ? "-"
-                     : c.year > 9'999 ? "+"
-                                      : "",
-                     std::abs(c.year), c.month, c.day);
+  return (c.year < 0       ? "-"
+          : c.year > 9'999 ? "+"
+                           : "") +
+         padded(std::abs(c.year), 4) + '-' + padded(c.month, 2) + '-' + padded(c.day, 2);
+}
+
+/// "+01:00", with that minus.
+std::string offset_text(int minutes, const char* minus) {
+  return (minutes < 0 ? minus : "+") + padded(std::abs(minutes) / 60, 2) + ':' +
+         padded(std::abs(minutes) % 60, 2);
 }
 
 bool at_midnight(const Civil& c) {
@@ -87,9 +106,8 @@ int digits_of(const Civil& c) {
 }
 
 std::string clock_text(const Civil& c, int digits) {
-  std::string text = fmt::format("{:02}:{:02}:{:02}", c.hour, c.minute, c.second);
-  if (digits > 0)
-    text += '.' + fmt::format("{:09}", c.nanosecond).substr(0, static_cast<std::size_t>(digits));
+  std::string text = padded(c.hour, 2) + ':' + padded(c.minute, 2) + ':' + padded(c.second, 2);
+  if (digits > 0) text += '.' + padded(c.nanosecond, 9).substr(0, static_cast<std::size_t>(digits));
   return text;
 }
 
@@ -218,11 +236,11 @@ std::optional<WrittenTime> read_text(std::string_view text, TimeForm form, std::
   }
   Civil c{date.year, static_cast<int>(date.month), static_cast<int>(date.day)};
   if (c.month < 1 || c.month > 12) {
-    fault = fmt::format("month {}", c.month);
+    fault = "month " + std::to_string(c.month);
     return std::nullopt;
   }
   if (c.day < 1 || c.day > days_in_month(c.year, c.month)) {
-    fault = fmt::format("day {} of {:04}-{:02}", c.day, c.year, c.month);
+    fault = "day " + std::to_string(c.day) + " of " + padded(c.year, 4) + '-' + padded(c.month, 2);
     return std::nullopt;
   }
   WrittenTime time{.instant = {}, .detail = date.detail};
@@ -252,7 +270,7 @@ std::optional<WrittenTime> read_text(std::string_view text, TimeForm form, std::
         const std::size_t digits = s.digits();
         std::int64_t part = s.number(1, 9);
         if (part < 0) {
-          if (digits > 9) fault = fmt::format("{} digits of a second, more than nine", digits);
+          if (digits > 9) fault = std::to_string(digits) + " digits of a second, more than nine";
           return std::nullopt;
         }
         for (std::size_t k = digits; k < 9; ++k) part *= 10;
@@ -265,7 +283,7 @@ std::optional<WrittenTime> read_text(std::string_view text, TimeForm form, std::
         (half == 'a' || half == 'p') && s.left.size() > 1 && (s.left[1] | 0x20) == 'm') {
       s.left.remove_prefix(2);
       if (c.hour < 1 || c.hour > 12) {
-        fault = fmt::format("hour {} of a clock of twelve", c.hour);
+        fault = "hour " + std::to_string(c.hour) + " of a clock of twelve";
         return std::nullopt;
       }
       c.hour = c.hour % 12 + (half == 'p' ? 12 : 0);
@@ -273,9 +291,9 @@ std::optional<WrittenTime> read_text(std::string_view text, TimeForm form, std::
     }
     const bool end_of_day = c.hour == 24 && c.minute == 0 && c.second == 0 && c.nanosecond == 0;
     if ((c.hour > 23 && !end_of_day) || c.minute > 59 || c.second > 59) {
-      fault = c.hour > 23     ? fmt::format("hour {}", c.hour)
-              : c.minute > 59 ? fmt::format("minute {}", c.minute)
-                              : fmt::format("second {}", c.second);
+      fault = c.hour > 23     ? "hour " + std::to_string(c.hour)
+              : c.minute > 59 ? "minute " + std::to_string(c.minute)
+                              : "second " + std::to_string(c.second);
       return std::nullopt;
     }
     fault = "something after the clock that is no zone such as Z or +01:00";
@@ -338,6 +356,7 @@ std::optional<Instant> read_epoch(std::string_view text, int power) {
     nanos = 10 * nanos + (s.left[k] - '0');
   for (; places < 9; ++places) nanos *= 10;
   const std::int64_t seconds = count / scale;
+  if (static_cast<double>(seconds) > kFarthest) return std::nullopt;
   return negative ? plus({-seconds, 0}, 0, -nanos) : plus({seconds, 0}, 0, nanos);
 }
 
@@ -441,10 +460,7 @@ std::vector<std::string> format_times(const Calendar& calendar, std::span<const 
     months = months && at_midnight(c) && c.day == 1;
     digits = std::max(digits, digits_of(c));
   }
-  std::string zone;
-  if (calendar.offset)
-    zone = fmt::format("{}{:02}:{:02}", *calendar.offset < 0 ? '-' : '+',
-                       std::abs(*calendar.offset) / 60, std::abs(*calendar.offset) % 60);
+  const std::string zone = calendar.offset ? offset_text(*calendar.offset, "-") : "";
   std::vector<std::string> texts;
   for (const Civil& c : times) {
     std::string& text = texts.emplace_back(date_text(c));
@@ -467,13 +483,12 @@ std::string time_text(const Calendar& calendar, double number) {
   return text;
 }
 
-std::string moment_text(const std::optional<Calendar>& calendar, double number) {
-  return calendar ? time_text(*calendar, number) : fmt::format("t = {:.6g}", number);
+std::string moment_text(const std::optional<Calendar>& calendar, double number, int digits) {
+  return calendar ? time_text(*calendar, number) : "t = " + general(number, digits);
 }
 
 std::string duration_text(const std::optional<Calendar>& calendar, double number, int digits) {
-  return fmt::format("{:.{}g}", number, digits) +
-         (calendar ? " " + std::string(unit_words(calendar->unit)) : "");
+  return general(number, digits) + (calendar ? " " + std::string(unit_words(calendar->unit)) : "");
 }
 
 double tidy_step(const Calendar& calendar, double step) {
@@ -490,17 +505,18 @@ double tidy_step(const Calendar& calendar, double step) {
   return step;
 }
 
+std::string zone_text(const Calendar& calendar) {
+  return !calendar.offset        ? ""
+         : *calendar.offset == 0 ? "UTC"
+                                 : "UTC" + offset_text(*calendar.offset, "−");
+}
+
 std::string in_words(const Calendar& calendar, TimeForm form) {
-  std::string zone;
-  if (calendar.offset)
-    zone = *calendar.offset == 0
-               ? " UTC"
-               : fmt::format(" UTC{}{:02}:{:02}", *calendar.offset < 0 ? "−" : "+",
-                             std::abs(*calendar.offset) / 60, std::abs(*calendar.offset) % 60);
-  return fmt::format("times are {} from {}{}; the unit is {}",
-                     calendar.detail == TimeDetail::month ? "months" : form_words(form),
-                     time_text(calendar, to_number(calendar, calendar.origin)), zone,
-                     unit_words(calendar.unit));
+  const std::string zone = calendar.offset ? " " + zone_text(calendar) : "";
+  return "times are " +
+         std::string(calendar.detail == TimeDetail::month ? "months" : form_words(form)) +
+         " from " + time_text(calendar, to_number(calendar, calendar.origin)) + zone +
+         "; the unit is " + std::string(unit_words(calendar.unit));
 }
 
 std::string_view form_words(TimeForm form) {

@@ -76,10 +76,11 @@ Instant to_instant(const Calendar& calendar, double number);
 /// (months). The zone follows where there is one.
 std::vector<std::string> format_times(const Calendar& calendar, std::span<const double> numbers);
 /// One, for people: the seconds only where there are some, no zone.
-std::string time_text(
-    const Calendar& calendar,
-    double number);  /// "2024-03-01 06:00", or where times are numbers "t = 12.5", to six digits.
-std::string moment_text(const std::optional<Calendar>& calendar, double number);
+std::string time_text(const Calendar& calendar, double number);
+/// "UTC" or "UTC+01:00"; empty where times have no zone.
+std::string zone_text(const Calendar& calendar);
+/// "2024-03-01 06:00", or where times are numbers "t = 12.5", to so many digits.
+std::string moment_text(const std::optional<Calendar>& calendar, double number, int digits = 6);
 /// "12.5 hours", or where times are numbers "12.5".
 std::string duration_text(const std::optional<Calendar>& calendar, double number, int digits = 4);
 

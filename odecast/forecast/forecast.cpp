@@ -443,7 +443,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   f.time_name = model.time_name;
   f.calendar = model.calendar;
   f.level = options.level;
-  f.continues = !options.init;
+  f.continues = !options.init && s.start.time == model.last_time;
   f.draws = exact ? total.tried : options.draws;
   f.kept = total.kept;
   f.discarded = static_cast<long>(total.blow_ups.size());
@@ -482,9 +482,10 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
         total.kept, options.draws, total.tried);
   } else if (rows < s.times) {
     f.status = ForecastStatus::too_few;
-    f.reason =
-        fmt::format("no two trajectories are alive after t = {}; later times are left out",
-                    rows > 0 ? options.times[static_cast<std::size_t>(rows - 1)] : s.start.time);
+    f.reason = fmt::format(
+        "no two trajectories are alive after {}; later times are left out",
+        moment_text(model.calendar,
+                    rows > 0 ? options.times[static_cast<std::size_t>(rows - 1)] : s.start.time));
   } else if (total.below_zero > total.kept) {
     f.status = ForecastStatus::unstable;
     f.reason = fmt::format(
@@ -495,12 +496,12 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   } else if (model.polynomial() && f.discard_probability > kMostBlowUps) {
     f.status = ForecastStatus::unstable;
     f.reason = fmt::format(
-        "{:.0f} % of the trajectories blew up, the first at t = {:.4g}, and the band is that of "
-        "the "
+        "{:.0f} % of the trajectories blew up, the first at {}, and the band is that of the "
         "others; the data do not hold these equations there: forecast a shorter time (`until`), or "
         "fit more rows or a lower `degree`",
         100 * f.discard_probability,
-        *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end()));
+        moment_text(model.calendar,
+                    *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end()), 4));
   } else {
     f.reason = fmt::format("{} trajectories, {} blew up", total.kept, f.discarded);
   }

@@ -14,12 +14,7 @@ namespace odecast {
 Panel over_time(const std::string& time_name, const std::optional<Calendar>& calendar,
                 Panel panel) {
   panel.x_label = time_name == "t" ? "time t" : time_name;
-  if (calendar && calendar->offset)
-    panel.x_label +=
-        *calendar->offset == 0
-            ? " (UTC)"
-            : fmt::format(" (UTC{}{:02}:{:02})", *calendar->offset < 0 ? "−" : "+",
-                          std::abs(*calendar->offset) / 60, std::abs(*calendar->offset) % 60);
+  if (calendar && calendar->offset) panel.x_label += " (" + zone_text(*calendar) + ")";
   panel.calendar = calendar;
   return panel;
 }

@@ -245,12 +245,11 @@ Section blow_up_section(const Forecast& f, const std::vector<Mark>& marks) {
     return section;
   }
   const double first = *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
-  section.parts.push_back(Prose{
-      fmt::format("{} blew up ({:.1f} % of what was tried), the first at {}. The band is made of "
-                  "{}.",
-                  plural(f.discarded, "trajectory", "trajectories"), 100 * f.discard_probability,
-                  f.calendar ? time_text(*f.calendar, first) : fmt::format("t = {:.3g}", first),
-                  plural(f.kept, "trajectory", "trajectories"))});
+  section.parts.push_back(Prose{fmt::format(
+      "{} blew up ({:.1f} % of what was tried), the first at {}. The band is made of "
+      "{}.",
+      plural(f.discarded, "trajectory", "trajectories"), 100 * f.discard_probability,
+      moment_text(f.calendar, first, 3), plural(f.kept, "trajectory", "trajectories"))});
   std::vector<double> gone;
   for (const double alive : f.alive) gone.push_back(100 * (1 - alive));
   Panel panel = over_time(f.time_name, f.calendar, {.y_label = "blown up (%)", .marks = marks});

@@ -78,7 +78,7 @@ struct TrajectoryFit {
 };
 
 /// Scaling of variables and inputs by the root mean square without a shift, which keeps sparse
-/// equations sparse, but for those far from 0 (far_offset). Weak-constraint multiple shooting
+/// equations sparse, but for those far from 0 (offset.hpp). Weak-constraint multiple shooting
 /// (class Shooting) with annealed continuity, elimination and search over terms; docs/theory.md has
 /// the whole. A value that is not finite counts as not observed; inputs must be known at every row.
 /// Throws Error (data) for data that cannot be learnt from.
