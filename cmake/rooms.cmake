@@ -69,10 +69,27 @@ function(odecast_precompile target)
   endif()
 endfunction()
 
+# Where CMAKE_UNITY_BUILD is on, replaces the sources named in `list` by one that includes them. It
+# names them by their place below an include directory of the target: CMake's own names where the
+# clone stands, and a compiler cache would not know it in another.
+function(odecast_as_one_source target list)
+  if(CMAKE_UNITY_BUILD)
+    set(source ${PROJECT_BINARY_DIR}/unity/${target}.cpp)
+    list(TRANSFORM ${list} REPLACE "(.+)" "#include \"\\1\"\n" OUTPUT_VARIABLE content)
+    list(JOIN content "" content)
+    file(CONFIGURE OUTPUT ${source} CONTENT "${content}")
+    set(${list} ${source} PARENT_SCOPE)
+  else()
+    list(TRANSFORM ${list} PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE sources)
+    set(${list} ${sources} PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(odecast_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE;KERNELS" ${ARGN})
   set(target odecast_${name})
   list(TRANSFORM ARG_SOURCES REPLACE "(.+)" "odecast/${name}/\\1.cpp")
+  odecast_as_one_source(${target} ARG_SOURCES)
   foreach(kernel IN LISTS ARG_KERNELS)
     foreach(isa IN LISTS ODECAST_ISAS)
       set(source ${PROJECT_BINARY_DIR}/kernels/${name}/${kernel}_${isa}.cpp)
@@ -83,9 +100,9 @@ function(odecast_room name)
       if(NOT ODECAST_SANITIZE)
         list(APPEND flags -O3)
       endif()
-      # No reader is among them; few machines that run the sanitizers have the widest set; checks
-      # for undefined behaviour take minutes to compile for unrolled packs.
-      if(ODECAST_FUZZ OR (ODECAST_SANITIZE AND isa STREQUAL "avx512"))
+      # Few machines that run the sanitizers have the widest set; checks for undefined behaviour
+      # take minutes to compile for unrolled packs.
+      if(ODECAST_SANITIZE AND isa STREQUAL "avx512")
         list(APPEND flags -fno-sanitize=all)
       elseif(ODECAST_SANITIZE MATCHES "undefined")
         list(APPEND flags -fno-sanitize=undefined)
@@ -105,7 +122,7 @@ function(odecast_room name)
 
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(odecast::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} UNITY_BUILD OFF)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${root}>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

@@ -165,7 +165,7 @@ TEST_F(EndingsTest, AHyphenIsAStandardStreamWhateverFilesThereAre) {
 }
 
 TEST_F(EndingsTest, AReaderThatHasSeenEnoughIsNoError) {
-  const std::string command = std::string(ODECAST_PROGRAM) +
+  const std::string command = std::string(kProgram) +
                               " simulate SprottB --until 60 --step 0.0005 2> " +
                               path("err").string() + " | head -n 2 > " + path("out").string();
   ASSERT_EQ(std::system(command.c_str()), 0);

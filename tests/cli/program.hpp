@@ -23,6 +23,8 @@
 
 namespace odecast::cli_test {
 
+extern const char* const kProgram;  ///< its path; CMake writes the source
+
 /// How to run the program, where it differs from just running it.
 struct How {
   std::string input = "";  ///< standard input
@@ -151,7 +153,7 @@ class ProgramTest : public testing::Test {
   Result run(const std::vector<std::string>& args, const How& how = {}) const {
     const auto out = base_ / "stdout", err = base_ / "stderr", in = base_ / "stdin";
     write_bytes(in, how.input);
-    std::vector<std::string> words = {ODECAST_PROGRAM};
+    std::vector<std::string> words = {kProgram};
     words.insert(words.end(), args.begin(), args.end());
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
