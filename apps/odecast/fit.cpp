@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
@@ -106,6 +107,9 @@ Json fit_json(const Fit& fit) {
                       {"value", c->value}};
   if (const auto& part = fit.model.trajectory) {
     j["noise"] = std::vector<double>(fit.model.noise.begin(), fit.model.noise.end());
+    if (const Vector& q = fit.model.relative_noise; q.size() > 0)
+      j["relative_noise"] = std::vector<double>(q.begin(), q.end());
+    if (part->precision > 0) j["precision"] = part->precision;
     j["noise_ratio"] = part->noise_ratio;
     j["autocorrelation"] = part->autocorrelation;
     j["continuity"] = part->continuity;
@@ -125,6 +129,21 @@ Json fit_json(const Fit& fit) {
 }
 
 namespace {
+
+/// "The noise grows with the state: of x 5 % of its value, and 0.02 besides."; empty for constant
+/// noise.
+std::string relative_noise_in_words(const Model& model) {
+  std::string words;
+  for (Eigen::Index i = 0; i < model.relative_noise.size(); ++i) {
+    const double q = model.relative_noise[i], sd = model.noise[i];
+    if (!(q > 0) || !(model.size[i] > 0)) continue;
+    words += fmt::format("{} of {} {:.2g} % of its value", words.empty() ? "" : ",",
+                         model.variables[static_cast<std::size_t>(i)],
+                         100 * sd * std::sqrt(q) / model.size[i]);
+    if (q < 0.999) words += fmt::format(" and {:.2g} besides", sd * std::sqrt(1 - q));
+  }
+  return words.empty() ? "" : "The noise grows with the state:" + words + ".";
+}
 
 int run_fit(const Arguments& a) {
   FitOptions options = fit_options(a);
@@ -232,11 +251,19 @@ int run_fit(const Arguments& a) {
                         result.model.variables[static_cast<std::size_t>(i)], result.model.noise[i]);
       // A smoother can tell the noise where rows stand close, and there is some.
       if (const auto& part = result.model.trajectory;
-          part && !part->misfit && part->noise_ratio > 0.1 && part->noise_ratio < 10)
-        noise += a.given("--noise")
+          part && !part->misfit && part->precision == 0 && part->noise_ratio > 0.1 &&
+          part->noise_ratio < 10)
+        noise += options.noise.size() > 0
                      ? fmt::format(" (residuals: {:.2f} times that)", part->noise_ratio)
                      : fmt::format(" ({:.2f} times the smoother's)", part->noise_ratio);
-      if (!noise.empty()) say(a, "Standard deviation of the noise: " + noise + ".");
+      if (const auto& part = result.model.trajectory; part && part->precision > 0)
+        say(a, fmt::format("The data are right to {:.1g} of their size, and what they err by is "
+                           "smooth, as a solver's is: it counts neither as noise nor as motion.",
+                           part->precision));
+      else if (!noise.empty())
+        say(a, "Standard deviation of the noise: " + noise + ".");
+      if (const std::string said = relative_noise_in_words(result.model); !said.empty())
+        say(a, said);
       if (const auto& e = result.model.embedding)
         say(a, fmt::format(
                    "Embedded as {}{}: {}. These are equations of the embedding, not of "

@@ -163,7 +163,7 @@ double noisy_quantile(double p, double sigma, std::span<const double> x,
   return guess;
 }
 
-void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const Vector& noise,
+void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const Matrix& noise,
                     Forecast& f, const Observer& observer) {
   f.q_lower.resize(rows + 1, s.n);
   f.q_median.resize(rows + 1, s.n);
@@ -199,7 +199,7 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const
       f.q_median(at + 1, i) = offset + scale * quantile(0.5);
       f.q_upper(at + 1, i) = offset + scale * quantile(1 - tail);
       if (f.observed_q_lower.size() == 0) continue;
-      const double sigma = noise[i] / scale;
+      const double sigma = noise(at + 1, i) / scale;
       double lower = (f.q_lower(at + 1, i) - offset) / scale,
              upper = (f.q_upper(at + 1, i) - offset) / scale;
       if (sigma > 0) {
@@ -425,6 +425,11 @@ Vector observation_noise(const Model& model, const ForecastOptions& options) {
              : Vector();
 }
 
+Vector observation_noise(const Model& model, const ForecastOptions& options, const Vector& u) {
+  const Vector noise = observation_noise(model, options);
+  return noise.size() > 0 && noise == model.noise ? model.noise_at(u) : noise;
+}
+
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
   Forecast f = forecast(*make_posterior(model, options.mask), model, options, observer);
   if (model.embedding) keep_measured(f, model);
@@ -526,10 +531,12 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     f.lower = f.mean - c * f.sd;
     f.upper = f.mean + c * f.sd;
   }
-  const Vector noise = observation_noise(model, options);
-  if (noise.size() > 0) {
-    const Matrix reach =
-        c * (f.sd.cwiseAbs2().rowwise() + noise.cwiseAbs2().transpose()).cwiseSqrt();
+  Matrix noise;  // of an observation at each time; empty where none is known
+  if (observation_noise(model, options).size() > 0) {
+    noise.resize(f.mean.rows(), f.mean.cols());
+    for (Eigen::Index t = 0; t < noise.rows(); ++t)
+      noise.row(t) = observation_noise(model, options, f.mean.row(t).transpose()).transpose();
+    const Matrix reach = c * (f.sd.cwiseAbs2() + noise.cwiseAbs2()).cwiseSqrt();
     const Matrix lower = f.mean - reach, upper = f.mean + reach;
     if (sd_band) f.observed_lower = lower, f.observed_upper = upper;
     // Its quantiles take ten times as long as the rest, and are for those who ask.
@@ -547,8 +554,8 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
            &upper = calibration->observed ? f.observed_upper : f.upper;
     for (int t = 0; t < rows; ++t)
       for (int i = 0; i < s.n; ++i) {
-        const double sd =
-            calibration->observed ? root_sum_square(f.sd(t + 1, i), noise[i]) : f.sd(t + 1, i);
+        const double sd = calibration->observed ? root_sum_square(f.sd(t + 1, i), noise(t + 1, i))
+                                                : f.sd(t + 1, i);
         const double reach =
             calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
             (sd + kCalibrationFloor * model.size[i]);

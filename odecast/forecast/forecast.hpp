@@ -154,6 +154,8 @@ double band_factor(double level);
 inline constexpr double kNoNoise = 1e-4;
 /// The σ of an observation that a forecast with these options has bands for; empty: none.
 Vector observation_noise(const Model& model, const ForecastOptions& options);
+/// Of one of the state u, user's units, where the model knows that it depends on it.
+Vector observation_noise(const Model& model, const ForecastOptions& options, const Vector& u);
 
 /// Tolerances whose error stays inside the band: SciPy's defaults for a dropout model, finer ones
 /// for a trajectory posterior, whose band may be narrow.

@@ -297,17 +297,28 @@ std::vector<Field> make_fields() {
               .type = FieldType::numbers,
               .value = "S,…",
               .help =
-                  "sd of the observation noise, one or one per variable, in the units of the "
-                  "data (default: estimated)",
+                  "sd of the observation noise, one or one per variable, in the units of the data "
+                  "(default: estimated); or how it is estimated: constant, relative (part of it "
+                  "grows with the state), auto (relative where the data ask for it)",
               .group = kMain};
-  bind<Vector>(
-      noise, common(&FitOptions::noise),
-      [](const std::string& text) {
-        const auto values = numbers_in("noise", text);
-        return Vector(
-            Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size())));
-      },
-      [](const Vector& v) { return list_text(v); });
+  constexpr std::pair<const char*, NoiseLaw> laws[] = {{"auto", NoiseLaw::automatic},
+                                                       {"constant", NoiseLaw::constant},
+                                                       {"relative", NoiseLaw::relative}};
+  for (const auto& [word, law] : laws) noise.choices.push_back(word);
+  noise.get = [laws](const FitOptions& o) -> std::optional<std::string> {
+    if (o.noise.size() > 0 || o.noise_law == NoiseLaw::automatic) return list_text(o.noise);
+    return laws[static_cast<std::size_t>(o.noise_law)].first;
+  };
+  noise.set = [laws](FitOptions& o, const std::string& text) {
+    o.noise = {};
+    for (const auto& [word, law] : laws)
+      if (text == word) {
+        o.noise_law = law;
+        return;
+      }
+    const auto values = numbers_in("noise", text);
+    o.noise = Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
+  };
   add(noise);
   add(choice<ModelKind>("kind", "WHAT",
                         "flow: learn du/dt; map: learn the next row from each, in discrete time",

@@ -138,6 +138,8 @@ struct FitOptions {
   /// Standard deviation of the observation noise, one or one per variable, in the units of the
   /// data; empty: estimated.
   Vector noise = {};
+  /// Whether noise that is estimated grows with the state; of the trajectory method.
+  NoiseLaw noise_law = NoiseLaw::automatic;
   /// Variables that are known to be positive, by name; kAllPositive alone: all.
   std::vector<std::string> positive = {};
   /// One measured variable is made several (fitted_embedding chooses the lag).

@@ -54,6 +54,7 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   options.terms = method.terms;
   if (o.noise.size() > 0)
     options.noise = o.noise.size() == 1 ? Vector::Constant(data.dimension(), o.noise[0]) : o.noise;
+  options.noise_law = o.noise_law;
   options.hold_inputs = o.hold_inputs;
   options.time_input = !o.time_name.empty();
   options.threads = o.threads;
@@ -86,9 +87,10 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
                   options.time_input};
   if (options.time_input) model.inputs.names.push_back(o.time_name);
   model.noise = found.noise;
+  model.relative_noise = found.relative_noise;
   describe_observed(model, data);
-  model.trajectory = {found.noise_ratio, found.autocorrelation, found.persistence,
-                      found.continuity,  found.misfit,          found.forcing};
+  model.trajectory = {found.noise_ratio, found.autocorrelation, found.persistence, found.continuity,
+                      found.misfit,      found.forcing,         found.precision};
   PolynomialPart& part = model.law.emplace<PolynomialPart>();
   part.sets = found.members;
   // The basis need not go beyond what is used; monomials are numbered by degree, so the numbers

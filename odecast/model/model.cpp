@@ -68,6 +68,15 @@ Vector Model::to_model(const Vector& u) const {
   return v;
 }
 
+Vector Model::noise_at(const Vector& u) const {
+  if (relative_noise.size() == 0) return noise;
+  Vector size_of_noise = noise;
+  for (Eigen::Index i = 0; i < size_of_noise.size(); ++i)
+    if (const double q = relative_noise[i]; q > 0 && size[i] > 0)
+      size_of_noise[i] *= std::sqrt(1 - q + q * (u[i] / size[i]) * (u[i] / size[i]));
+  return size_of_noise;
+}
+
 Vector Model::base() const {
   return kind == ModelKind::map ? scaling.offset : Vector(Vector::Zero(dimension()));
 }

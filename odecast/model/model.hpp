@@ -70,6 +70,8 @@ struct TrajectoryPart {
   double continuity = 0;  ///< error per segment over the noise, 0 where the equations fit
   bool misfit = false;
   Forcing forcing = {};
+  /// Error of the solver that made the data, as a part of the variables' sizes; 0: they have noise.
+  double precision = 0;
 };
 
 /// A fitted model: all that a forecast needs, and a record of where it came from.
@@ -99,6 +101,9 @@ struct Model {
                  ///< files of old
   Vector noise;  ///< sd of the observations, as given or estimated, user's units; empty where not
                  ///< known
+  /// The share q of each variable's noise variance that grows as u²:
+  ///   noise² ((1 - q) + q u² / size²);   empty where the noise is constant.
+  Vector relative_noise = {};
 
   /// Of each variable whether it is known to be positive; empty where none is. Draws that leave
   /// that region are none of the posterior's, and bands end at 0.
@@ -125,6 +130,8 @@ struct Model {
     std::uint64_t seed = 0;
   } training;
 
+  /// The sd of an observation of the state u, user's units.
+  Vector noise_at(const Vector& u) const;
   /// Null where the law is of another kind.
   PolynomialPart* polynomial() { return std::get_if<PolynomialPart>(&law); }
   const PolynomialPart* polynomial() const { return std::get_if<PolynomialPart>(&law); }

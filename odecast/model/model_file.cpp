@@ -22,8 +22,8 @@ using Json = nlohmann::ordered_json;
 /// 2: maps and inputs; 3: trajectory posteriors; 4: other sets of coefficients, ensembles; 5:
 /// trajectory posteriors with inputs; 6: trajectory posteriors with forcing. A model is written as
 /// the lowest that has it all, for older programs. 8: offsets beside coefficients, positive
-/// variables, embeddings; a model without them is of version 7.
-constexpr int kVersion = 8, kPlainVersion = 7;
+/// variables, embeddings; a model without them is of version 7. 9: noise that grows with the state.
+constexpr int kVersion = 9, kPlainVersion = 7;
 
 Json to_json(const Vector& v) { return std::vector<double>(v.begin(), v.end()); }
 
@@ -205,6 +205,9 @@ TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t
                       read.number(json, "continuity"), read.boolean(json, "misfit")};
   if (!(part.noise_ratio >= 0))
     read.fail("noise_ratio", fmt::format("{}", part.noise_ratio), "a number >= 0");
+  if (json.contains("precision")) part.precision = read.number(json, "precision");
+  if (!(part.precision >= 0))
+    read.fail("precision", fmt::format("{}", part.precision), "a number >= 0");
   if (json.contains("forcing")) {
     const Json& forcing = read.member(json, "forcing");
     part.forcing = {read.vector(forcing, "sd", n), read.number(forcing, "interval")};
@@ -432,7 +435,9 @@ Json parse_limited(const std::string& text, const std::string& name) {
 std::string model_to_text(const Model& model) {
   const auto& t = model.training;
   const bool plain = model.positive.empty() && !model.embedding && model.term_offsets().isZero(0);
-  Json body = {{"odecast_model", plain ? kPlainVersion : kVersion},
+  Json body = {{"odecast_model", model.relative_noise.size() > 0 ? kVersion
+                                 : plain                         ? kPlainVersion
+                                                                 : kPlainVersion + 1},
                {"variables", model.variables},
                {"kind", model.kind == ModelKind::map ? "map" : "flow"},
                {"inputs",
@@ -472,6 +477,7 @@ std::string model_to_text(const Model& model) {
                          {"persistence", found->persistence},
                          {"continuity", found->continuity},
                          {"misfit", found->misfit}};
+    if (found->precision > 0) body["diagnosis"]["precision"] = found->precision;
     if (found->forcing.present())
       body["diagnosis"]["forcing"] = {{"sd", to_json(found->forcing.sd)},
                                       {"interval", found->forcing.interval}};
@@ -491,6 +497,7 @@ std::string model_to_text(const Model& model) {
     body["embedding"] = {{"coordinates", embedding_name(*e)}, {"lag", e->lag}, {"step", e->step}};
   if (model.sd.size() > 0) body["sd"] = to_json(model.sd);
   if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
+  if (model.relative_noise.size() > 0) body["relative_noise"] = to_json(model.relative_noise);
   if (model.calibration)
     body["calibration"] = {{"level", model.calibration->level},
                            {"starts", model.calibration->starts},
@@ -612,6 +619,12 @@ Model model_from_text(const std::string& text, const std::string& name) {
   if (json.contains("noise")) model.noise = read.vector(json, "noise", n);
   if (model.noise.size() > 0 && !(model.noise.array() >= 0).all())
     read.fail("noise", "a number < 0", "numbers >= 0");
+  if (json.contains("relative_noise"))
+    model.relative_noise = read.vector(json, "relative_noise", n);
+  if (model.relative_noise.size() > 0 &&
+      (model.noise.size() == 0 ||
+       !(model.relative_noise.array() >= 0 && model.relative_noise.array() <= 1).all()))
+    read.fail("relative_noise", "a number outside of [0, 1], or no noise", "shares of the noise");
   if (!(model.step > 0) || !(model.data_scale > 0))
     read.fail("step or data_scale", "a number <= 0", "numbers > 0");
   if (json.contains("calibration")) {

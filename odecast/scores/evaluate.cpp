@@ -337,7 +337,8 @@ ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   f.init = t.states.row(start.row).transpose();
   f.from = t.times[static_cast<std::size_t>(start.row)];
   if (!o.observations) f.noise = Vector::Zero(model.dimension());
-  if (const Vector noise = observation_noise(model, f); noise.size() > 0) f.init_sd = noise;
+  if (const Vector noise = observation_noise(model, f, *f.init); noise.size() > 0)
+    f.init_sd = noise;
   f.times.clear();
   for (const int row : start.rows) f.times.push_back(t.times[static_cast<std::size_t>(row)]);
   if (model.inputs.measured() > 0) f.inputs = InputSignal{t.times, t.inputs};
@@ -375,8 +376,7 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
       static_cast<std::size_t>(stream.uniform() * static_cast<double>(leads.size()));
   const Eigen::Index asked_variable =
       climate.moving[static_cast<std::size_t>(stream.uniform() * static_cast<double>(moving))];
-  const Vector noise = observation_noise(model, f);
-  const bool noisy = noise.size() > 0;
+  const bool noisy = observation_noise(model, f).size() > 0;
   const Matrix &lower = noisy ? made.observed_lower : made.lower,
                &upper = noisy ? made.observed_upper : made.upper;
   bool valid[4] = {true, true, true, true};
@@ -390,11 +390,13 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     for (const Matrix& sample : made.samples) {
       if (sample.rows() <= row) continue;
       draws.row(alive) = sample.row(row);
-      if (noisy)
+      if (noisy) {
+        const Vector noise = observation_noise(model, f, sample.row(row).transpose());
         for (Eigen::Index i = 0; i < n; ++i) {
           draws(alive, i) += noise[i] * stream.normal();
           if (model.is_positive(i)) draws(alive, i) = std::max(0.0, draws(alive, i));
         }
+      }
       ++alive;
     }
     draws.conservativeResize(alive, n);
@@ -403,6 +405,8 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
                                 climate.scaled(Vector(lower.row(row).transpose())),
                                 climate.scaled(Vector(upper.row(row).transpose())), f.level);
     double square = 0, norm = 0;
+    const Vector noise =
+        noisy ? observation_noise(model, f, made.mean.row(row).transpose()) : Vector();
     for (Eigen::Index i = 0, m = 0; i < n; ++i) {
       const double mean = made.mean(row, i), sd = made.sd(row, i), error = y[i] - mean;
       const double full = noisy ? root_sum_square(sd, noise[i]) : sd;

@@ -195,6 +195,11 @@ Vector TermSearch::estimated_noise(const FittedPath& path) {
   return noise;
 }
 
+Vector TermSearch::residual_rms(const FittedPath& path) {
+  const auto e = shooting_.evaluate(path.support, path.theta, path.starts, false);
+  return e.squares.cwiseQuotient(shooting_.counts().cwiseMax(1.0)).cwiseSqrt();
+}
+
 void TermSearch::use(const FittedPath& path) {
   shooting_.set_noise(path.noise);
   if (options_.robust) reweigh(path);

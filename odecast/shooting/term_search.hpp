@@ -69,6 +69,8 @@ class TermSearch {
   Vector residual_size(const FittedPath& path) {
     return known_ ? estimated_noise(path) : path.noise;
   }
+  /// Root mean square of the residuals of each variable, whatever the floor of the noise.
+  Vector residual_rms(const FittedPath& path);
   Vector initial_noise() const { return known_ ? *known_ : smoothed_.noise.cwiseMax(floor_); }
   /// By how much the covariance of a Huber estimate exceeds the inverse of its weighted
   /// information: E ψ² E w / (E ψ')² (Huber, Robust Statistics, 1981, 7.6), from the residuals; 1

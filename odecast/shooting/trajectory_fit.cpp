@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <cmath>
@@ -14,6 +15,8 @@
 
 namespace odecast {
 namespace {
+
+using TimePoint = std::chrono::steady_clock::time_point;
 
 /// Standard errors by which residuals of the right equations are not alike on the scale of the
 /// motion: the statistic is a sum of squares, whose tail is longer than the normal's.
@@ -32,6 +35,7 @@ struct Prepared {
   Vector active;      ///< 0 for a constant variable or input
   Smoothed smoothed;
   std::optional<Vector> known;
+  Vector relative_noise;  ///< share of the noise's variance that grows as u²
   double spacing = 0;
 };
 
@@ -107,6 +111,9 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
                    .matrix();
   if (arguments > n) add_inputs(p, data, o);
   p.smoothed = smooth(p.runs, o.robust);
+  p.relative_noise =
+      weigh_by_noise(p.runs, p.smoothed, o.noise || o.robust ? NoiseLaw::constant : o.noise_law,
+                     p.scaling.offset, p.scaling.scale);
   const double tau = p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / intervals;
   p.scaling.time = std::ldexp(1.0, static_cast<int>(std::lround(std::log2(tau))));
   for (ObservedRun& r : p.runs) {
@@ -231,8 +238,8 @@ bool looks_white(const Prepared& p) {
     if (p.active[i] == 0) continue;
     double count = 0, sum = 0;
     for (const ObservedRun& run : p.runs) {
-      count += run.weights.col(i).sum();
-      sum += run.weights.col(i).dot(run.values.col(i));
+      for (long k = 0; k < run.values.rows(); ++k)
+        if (run.weights(k, i) > 0) count += 1, sum += run.values(k, i);
     }
     const double mean = sum / count;
     const long lags = std::clamp(std::lround(count / 4), 2L, 20L);
@@ -240,8 +247,8 @@ bool looks_white(const Prepared& p) {
     for (const ObservedRun& run : p.runs)
       for (long k = 0; k < run.values.rows(); ++k)
         for (long lag = 0; lag <= std::min(lags, k); ++lag)
-          products[index(lag)] += run.weights(k, i) * run.weights(k - lag, i) *
-                                  (run.values(k, i) - mean) * (run.values(k - lag, i) - mean);
+          if (run.weights(k, i) > 0 && run.weights(k - lag, i) > 0)
+            products[index(lag)] += (run.values(k, i) - mean) * (run.values(k - lag, i) - mean);
     const double neighbours = products[1] / products[0];
     double portmanteau = 0;
     for (long lag = 1; lag <= lags; ++lag) {
@@ -315,16 +322,84 @@ FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget
   return best;
 }
 
-}  // namespace
+/// Data of somebody's solver: their error is smooth, not noise, and far above round-off. Equations
+/// that follow it have a dozen tiny terms too many.
+struct SolverData {
+  FittedPath path;
+  double size;  ///< of the error, as a part of the variables' root mean squares
+};
 
-TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& options,
-                             const Observer& observer) {
-  const auto begin = std::chrono::steady_clock::now();
-  const Prepared p = prepare(data, options);
-  TrajectoryOptions o = options;
-  o.floor *= p.digits;
+/// Solvers err by at most about that part of the motion, and terms that move less cannot be told
+/// from what they err by.
+constexpr std::array kSolverErrors = {1e-3, 1e-2};
+/// Smoothed noise that is small enough to look.
+constexpr double kNearlyClean = 3e-3;
+/// Noise over the error of a solver, so that a term that is fitted to it has no weight: with N
+/// values z² = N (effect / noise)² of a term whose effect is the error is below its price.
+constexpr double kOverError = 10;
+/// By how much coefficients err more than noise of that size makes them: a solver's error is not
+/// white. Measured on solvers and systems of studies/solvers.
+constexpr double kSolverSpread = 2.2;
+/// Where a few terms more leave less than that part of the residuals, they are in the equations.
+constexpr double kExact = 1e-4;
+/// Nobody measures to that part of a variable: rows that are right to it were computed.
+constexpr double kFinestNoise = 1e-5;
+/// Residuals below that part of the variables are round-off.
+constexpr double kRoundOff = 1e-11;
+
+/// The equations that explain the data to `error`, where what is left is neither noise (it is alike
+/// at neighbours, or too small) nor round-off, nor that of some terms more that explain all of it.
+std::optional<SolverData> solver_data(const Prepared& p, double error,
+                                      const TrajectoryOptions& options,
+                                      std::shared_ptr<const MonomialBasis> basis,
+                                      const Observer& observer) {
+  long steps = 0;
+  const auto some = [&](double part) {
+    return options.budget ? Budget::of_seconds(0.1 * part * *options.budget)
+                          : Budget::of_work(part * kWork);
+  };
+  Budget budget = some(1);
+  TrajectoryOptions rough = options;
+  rough.floor = error;
+  TermSearch search(p.runs, basis, rough, p.active, std::nullopt, p.smoothed, steps, budget,
+                    observer);
+  FittedPath path = climb(search, p, options.degree, budget);
+  search.converge(path);
+  search.improve(path, search.candidates(options.degree));
+  if (path.support.empty() || !(search.residual_rms(path).maxCoeff() < 2 * error))
+    return std::nullopt;
+  TermSearch fine(p.runs, basis, options, p.active, std::nullopt, p.smoothed, steps, budget,
+                  observer);
+  path.noise = search.residual_rms(path).cwiseMax(options.floor);
+  fine.converge(path);
+  const double size = fine.residual_rms(path).maxCoeff();
+  if (!(size < 2 * error) || size < kRoundOff ||
+      (size > kFinestNoise && fine.autocorrelation(path) < 0.5))
+    return std::nullopt;
+  FittedPath more = path;
+  budget = some(0.25);
+  fine.improve(more, fine.candidates(options.degree));
+  if (fine.residual_rms(more).maxCoeff() < kExact * size) return std::nullopt;
+  return SolverData{std::move(path), size};
+}
+
+/// With the smallest error that the equations explain them to.
+std::optional<SolverData> solver_data(const Prepared& p, const TrajectoryOptions& options,
+                                      const std::shared_ptr<const MonomialBasis>& basis,
+                                      const Observer& observer) {
+  for (const double error : kSolverErrors)
+    if (auto found = solver_data(p, error, options, basis, observer)) return found;
+  return std::nullopt;
+}
+
+/// The fit, with what is known of a solver that made the data, where one did. `begin` is when the
+/// seconds of the budget began.
+TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOptions o,
+                           std::optional<SolverData> solved, TimePoint begin,
+                           const Observer& observer) {
   Budget budget;
   TrajectoryFit fit;
+  if (!p.relative_noise.isZero(0)) fit.relative_noise = p.relative_noise;
   fit.scaling = p.scaling;
   fit.input_offset = p.input_offset;
   fit.input_scale = p.input_scale;
@@ -335,6 +410,15 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& optio
     for (std::size_t r = 0; r < runs.size(); ++r) runs[r].weights = weights[r];
     return runs;
   };
+  const bool may_be_solved = !solved && !p.known && !o.robust && o.terms.empty();
+  bool looked = false;
+  if (may_be_solved &&
+      p.smoothed.noise.cwiseProduct(p.active.head(p.smoothed.noise.size())).maxCoeff() <
+          kNearlyClean) {
+    solved = solver_data(p, o, fit.basis, observer);
+    looked = true;
+  }
+  if (solved) o.floor = std::max(o.floor, kOverError * solved->size);
   TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active,
                   p.known, p.smoothed, fit.steps, budget, observer);
   // Where observations stand much closer than the signal moves, terms are found on groups of them.
@@ -361,6 +445,10 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& optio
   budget = o.budget ? Budget::of_seconds(0.7 * *o.budget - spent()) : Budget::of_work(work);
   if (!given.empty()) {
     path = fine.follow(given);
+  } else if (solved) {
+    path = solved->path;
+    path.noise = fine.initial_noise();
+    fine.converge(path);
   } else if (group >= 3) {
     const Coarse coarse = coarsen(p, group);
     std::optional<Vector> known;
@@ -389,10 +477,20 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& optio
     fit.misfit = (fit.noise_ratio > 1.06 &&
                   fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum())) ||
                  fit.persistence > kPersistent;
-    if (!fit.misfit && !p.known)
+    // What is below a solver's error is not judged.
+    if (solved && fine.residual_rms(one).maxCoeff() < o.floor) {
+      fit.misfit = false;
+      fit.noise_ratio = 1;
+    }
+    if (!fit.misfit && !p.known && !solved)
       fit.noise_ratio = noise_ratio(fine, one, told_by_smoother(fine, one, p));
   };
   judge(path);
+  // Rows so far apart that a smoother takes their motion for noise may be a solver's, too.
+  if (fit.misfit && may_be_solved && !looked &&
+      fine.residual_rms(path).maxCoeff() < 2 * kSolverErrors.back())
+    if (auto found = solver_data(p, o, fit.basis, observer))
+      return fit_prepared(data, p, o, std::move(found), begin, observer);
   // What is around equations that are far from the data does not matter.
   if (given.empty() && !(fit.misfit && fit.noise_ratio > 1.5)) {
     paths = fine.neighbourhood(path, all);
@@ -421,6 +519,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& optio
     if (best.support.empty()) break;  // no equation is better than any: nothing to average
     if (one.support.empty()) continue;
     CoefficientSet m = coefficient_set(fine, one, gaps);
+    if (solved) m.covariance *= kSolverSpread * kSolverSpread;
     if (!is_distribution(m)) continue;
     // Where the best is left out, what is said is of the next; but forcing belongs to the best
     // alone.
@@ -438,6 +537,7 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& optio
     total += m.weight = std::exp(-(m.weight - least) / o.temper);
   for (CoefficientSet& m : fit.members) m.weight /= total;
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
+  if (solved && !fit.misfit) fit.precision = fine.residual_rms(best).maxCoeff();
   const bool singular = fit.members.empty();
   fit.usable = !singular && !best.support.empty();
   if (fit.misfit && fit.usable) fit.forced_path = states(best);
@@ -499,6 +599,17 @@ TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& optio
         "it. Leave `noise` out, or give its sd",
         fit.noise_ratio);
   return fit;
+}
+
+}  // namespace
+
+TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& options,
+                             const Observer& observer) {
+  const TimePoint begin = std::chrono::steady_clock::now();
+  const Prepared p = prepare(data, options);
+  TrajectoryOptions o = options;
+  o.floor *= p.digits;
+  return fit_prepared(data, p, o, std::nullopt, begin, observer);
 }
 
 }  // namespace odecast

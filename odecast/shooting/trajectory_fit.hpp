@@ -7,6 +7,7 @@
 #include "odecast/core/observer.hpp"
 #include "odecast/field/coefficients.hpp"
 #include "odecast/field/polynomial.hpp"
+#include "odecast/observations/noise_law.hpp"
 #include "odecast/observations/scaling.hpp"
 
 namespace odecast {
@@ -17,6 +18,8 @@ struct TrajectoryOptions {
   /// Standard deviation of the observation noise, per variable, user's units; estimated where not
   /// given.
   std::optional<Vector> noise = {};
+  /// Whether it grows with the state; noise that is given does not.
+  NoiseLaw noise_law = NoiseLaw::automatic;
   /// Huber weights: observations further than 1.345 sd from the path pull no harder than that.
   bool robust = false;
   /// Sets of terms beside the best that are refitted and averaged, a few moves (a term added,
@@ -51,8 +54,13 @@ struct TrajectoryFit {
   Vector input_offset, input_scale;  ///< of the inputs, the time among them
   std::shared_ptr<const MonomialBasis> basis;
   std::vector<CoefficientSet> members;  ///< the best first; weights sum to 1
-  Vector noise;                         ///< sd per variable, user's units
-  Vector smoothed_noise;                ///< the same before any equation: Inspection::noise
+  Vector noise;                         ///< sd per variable, user's units: rms over the rows
+  /// The part of noise² that grows as u², of each variable; empty where all noise is constant.
+  Vector relative_noise;
+  /// Where the data are those of a solver, whose error is smooth: how large it is, as a part of the
+  /// variables' root mean squares, by the residuals; 0 elsewhere.
+  double precision = 0;
+  Vector smoothed_noise;  ///< the same before any equation: Inspection::noise
   /// The path of the best set of terms, at every row, values that were not observed too, trajectory
   /// by trajectory, user's units: what the three numbers below are of.
   std::vector<Matrix> path;

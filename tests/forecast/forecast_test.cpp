@@ -730,6 +730,27 @@ TEST(ForecastTest, BandsOfObservationsWhereTheModelKnowsItsNoise) {
   EXPECT_EQ(forecast(model, o).observed_lower.size(), 0);
 }
 
+TEST(ForecastTest, BandsOfObservationsFollowNoiseThatGrowsWithTheState) {
+  Model model = forced_model(-1, 0.01, 0.1);
+  model.noise = Vector::Constant(1, 0.3);
+  model.size = Vector::Constant(1, 2);
+  model.relative_noise = Vector::Constant(1, 0.75);
+  ForecastOptions o;
+  o.times = {2.5, 3};
+  o.draws = 50;
+  const Forecast f = forecast(model, o);
+  const double c = normal_quantile(0.975);
+  for (int t = 0; t < 3; ++t) {
+    const double u = f.mean(t, 0), noise = 0.3 * std::sqrt(0.25 + 0.75 * u * u / 4);
+    EXPECT_NEAR(f.observed_upper(t, 0) - u, c * std::hypot(f.sd(t, 0), noise), 1e-12);
+  }
+  // Noise that is given is what it is.
+  o.noise = Vector::Constant(1, 0.2);
+  const Forecast given = forecast(model, o);
+  EXPECT_NEAR(given.observed_upper(1, 0) - given.mean(1, 0), c * std::hypot(given.sd(1, 0), 0.2),
+              1e-12);
+}
+
 TEST(ForecastTest, EquationsThatMostlyBlowUpAreNotToBeTrusted) {
   // u' = θ u² from 1: a pole at t = 1/θ where θ > 0, which half of the draws have before t = 10.
   Model model = make_model(decaying_model(1, 0).network());

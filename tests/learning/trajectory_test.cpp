@@ -576,5 +576,62 @@ TEST(TrajectoryTest, ShortTransientsAreNoNoise) {
   }));
 }
 
+TEST(TrajectoryTest, DataOfALooseSolverGiveTheEquationsAndNoMore) {
+  // RK45 is SciPy's, so these are what solve_ivp makes.
+  const System lorenz = find_system("Lorenz");
+  const std::vector<double> times = regular_times(0, 10, 0.01);
+  for (const auto& [rtol, atol] : {std::pair{1e-3, 1e-6}, {1e-5, 1e-6}, {1e-9, 1e-9}}) {
+    SolverOptions loose;
+    loose.rtol = rtol;
+    loose.atol = atol;
+    const Dataset data{
+        lorenz.variables,
+        {{"", times, solve(lorenz.field, 0, Eigen::Vector3d(-8, 7, 27), times, loose).states}}};
+    const Fit found = fit_by_trajectory(data);
+    EXPECT_EQ(found.summary.status, "converged") << rtol << ": " << found.summary.reason;
+    EXPECT_TRUE(found.summary.trusted);
+    EXPECT_GT(found.model.trajectory->precision, 1e-10);
+    EXPECT_LT(found.model.trajectory->precision, 10 * rtol);
+    const auto equations = best_equations(found.model);
+    const double expected[] = {-10, 10, 28, -1, -1, -8.0 / 3, 1};
+    int at = 0;
+    ASSERT_EQ(equations[0].terms.size() + equations[1].terms.size() + equations[2].terms.size(),
+              7u);
+    for (const Equation& e : equations)
+      for (const Term& t : e.terms) {
+        EXPECT_NEAR(t.mean, expected[at], 5 * t.sd);
+        ++at;
+      }
+  }
+}
+
+TEST(TrajectoryTest, NoiseThatGrowsWithTheStateIsFoundAndMakesNoMisfit) {
+  // Competing species, one of which falls by a factor of fifty: with constant noise this takes ten
+  // terms and is called a misfit.
+  const VectorField field(2, [](double, const double* u, double* f) {
+    f[0] = u[0] * (3 - u[0] - 2 * u[1]);
+    f[1] = u[1] * (2 - u[0] - u[1]);
+  });
+  std::vector<double> times = regular_times(0, 10, 0.02);
+  Dataset data{
+      {"x", "y"},
+      {{"", times, solve_certified(field, 0, Eigen::Vector2d(5, 4.3), times).solution.states}}};
+  Stream stream(11, Purpose::observation_noise, 0);
+  for (double& u : data.trajectories[0].states.reshaped()) u *= 1 + 0.05 * stream.normal();
+  const Fit found = fit_by_trajectory(data);
+  EXPECT_EQ(found.summary.status, "converged") << found.summary.reason;
+  ASSERT_EQ(found.model.relative_noise.size(), 2);
+  const double r =
+      found.model.noise[0] * std::sqrt(found.model.relative_noise[0]) / found.model.size[0];
+  EXPECT_NEAR(r, 0.05, 5 * 0.05 / std::sqrt(2.0 * 500));
+  const auto equations = best_equations(found.model);
+  EXPECT_EQ(equations[0].terms.size(), 3u);
+  EXPECT_EQ(equations[1].terms.size(), 3u);
+  FitOptions constant;
+  constant.noise_law = NoiseLaw::constant;
+  constant.budget = 0.2;
+  EXPECT_EQ(fit(data, constant, ignore_progress).model.relative_noise.size(), 0);
+}
+
 }  // namespace
 }  // namespace odecast

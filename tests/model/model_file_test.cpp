@@ -41,6 +41,22 @@ TEST(ModelFileTest, EveryNumberSurvivesBitForBit) {
   EXPECT_EQ(model_to_text(back), model_to_text(m));
 }
 
+TEST(ModelFileTest, NoiseThatGrowsWithTheStateIsKeptAndChecked) {
+  Model m = forced_model(-1, 0.01, 0.1);
+  m.noise = Vector::Constant(1, 0.1);
+  m.relative_noise = Vector::Constant(1, 1.0 / 3);
+  m.trajectory->precision = 1e-7 / 3;
+  const Model back = model_from_text(model_to_text(m), "m");
+  EXPECT_EQ(back.relative_noise, m.relative_noise);
+  EXPECT_EQ(back.trajectory->precision, m.trajectory->precision);
+  EXPECT_EQ(model_to_text(back), model_to_text(m));
+  m.relative_noise[0] = 1.5;
+  EXPECT_NE(refusal(model_to_text(m)).find("relative_noise"), std::string::npos);
+  m.relative_noise[0] = 1;
+  m.noise = {};
+  EXPECT_NE(refusal(model_to_text(m)).find("relative_noise"), std::string::npos);
+}
+
 TEST(ModelFileTest, RowsOfTheFitAreKeptAndChecked) {
   Model m = make_model(random_kernel(2, 3, 2, 0.25, false, 1));
   EXPECT_FALSE(model_from_text(model_to_text(m), "m").observed.has_value()) << "as files of old";
@@ -125,7 +141,7 @@ TEST(ModelFileTest, AnyTruncationIsRefused) {
 TEST(ModelFileTest, ANewerVersionIsNamed) {
   std::string text = model_to_text(make_model(random_kernel(2, 3, 2, 0.25, false, 1)));
   const auto at = text.find("\"odecast_model\": 7");
-  text.replace(at, 18, "\"odecast_model\": 9");
+  text.replace(at, 18, "\"odecast_model\": 99");
   EXPECT_NE(refusal(text).find("newer"), std::string::npos) << refusal(text);
 }
 
