@@ -15,6 +15,7 @@ std::string message(const Complaint& c) {
                      part(c.expected) + ".";
   if (c.line.empty() && c.others.empty()) return text + " " + part(c.remedy);
   if (!c.line.empty()) text += "\n  " + part(c.line);
+  if (!c.under.empty()) text += "\n  " + part(c.under);
   if (c.others.empty()) return text + "\n  " + part(c.remedy);
   text += "\n  1. " + part(c.remedy);
   for (std::size_t i = 0; i < c.others.size(); ++i)

@@ -22,6 +22,7 @@ struct Complaint {
   std::string remedy;                    ///< what to do; a full sentence
   std::string line = {};                 ///< the text it is about, shown below
   std::vector<std::string> others = {};  ///< further remedies; they are numbered then
+  std::string under = {};                ///< stands under `line`: a caret at the place
 };
 
 /// Bad input from outside. Bugs of our own are assertions; expected numerical outcomes are

@@ -62,7 +62,7 @@ std::uint32_t bernoulli_word(std::uint64_t seed, Purpose purpose, std::uint64_t 
 
 double portable_log(double x) {
   assert(x > 0 && std::isfinite(x));
-  return logarithm(x);
+  return plain_logarithm(x);
 }
 
 double normal_quantile(double p) {

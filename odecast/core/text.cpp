@@ -1,6 +1,7 @@
 #include "odecast/core/text.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace odecast {
 
@@ -75,6 +76,50 @@ std::string csv_cell(std::string_view text) {
   std::string cell = "\"";
   for (const char c : text) cell += c == '"' ? std::string("\"\"") : std::string(1, c);
   return cell + '"';
+}
+
+std::string latex_name(const std::string& name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto plain = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+  if (name.size() == 1 && letter(name[0])) return name;
+  if (std::all_of(name.begin(), name.end(), plain)) return "\\mathrm{" + name + "}";
+  std::string text;
+  for (const char c : printable(name)) {
+    switch (c) {
+      case '\\': text += "\\textbackslash{}"; break;
+      case '^': text += "\\textasciicircum{}"; break;
+      case '~': text += "\\textasciitilde{}"; break;
+      case '<': text += "\\textless{}"; break;
+      case '>': text += "\\textgreater{}"; break;
+      case '|': text += "\\textbar{}"; break;
+      case '"': text += "\\symbol{34}"; break;  // babel may have made it a command
+      case '{':
+      case '}':
+      case '$':
+      case '&':
+      case '#':
+      case '_':
+      case '%': text += '\\'; [[fallthrough]];
+      default: text += c;
+    }
+  }
+  return "\\text{" + text + "}";
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // row[j] is the distance between the first i characters of a and the first j of b.
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
 }
 
 const char* name_fault(std::string_view name) {

@@ -30,6 +30,13 @@ std::string shown(std::string_view text);
 /// A name or an id as a cell of CSV: quoted where it would be read as something else otherwise.
 std::string csv_cell(std::string_view text);
 
+/// A name as LaTeX shows it and never runs it: letters and digits in math, anything else as text
+/// with what TeX obeys escaped.
+std::string latex_name(const std::string& name);
+
+/// The number of bytes to insert, delete or replace to turn one text into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
 /// What is wrong with the name of a column, for an error; null where every file of ours holds it
 /// and gives it back.
 const char* name_fault(std::string_view name);

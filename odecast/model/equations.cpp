@@ -16,36 +16,6 @@
 namespace odecast {
 namespace {
 
-/// A name as LaTeX shows it and never runs it: letters and digits in math, anything else as text
-/// with what TeX obeys escaped.
-std::string latex_name(const std::string& name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const auto plain = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
-  if (name.size() == 1 && letter(name[0])) return name;
-  if (std::all_of(name.begin(), name.end(), plain)) return fmt::format("\\mathrm{{{}}}", name);
-  std::string text;
-  for (const char c : printable(name)) {
-    switch (c) {
-      case '\\': text += "\\textbackslash{}"; break;
-      case '^': text += "\\textasciicircum{}"; break;
-      case '~': text += "\\textasciitilde{}"; break;
-      case '<': text += "\\textless{}"; break;
-      case '>': text += "\\textgreater{}"; break;
-      case '|': text += "\\textbar{}"; break;
-      case '"': text += "\\symbol{34}"; break;  // babel may have made it a command
-      case '{':
-      case '}':
-      case '$':
-      case '&':
-      case '#':
-      case '_':
-      case '%': text += '\\'; [[fallthrough]];
-      default: text += c;
-    }
-  }
-  return fmt::format("\\text{{{}}}", text);
-}
-
 /// "name" or "(name - offset)".
 std::string shifted(const std::string& name, double offset) {
   if (offset == 0) return name;

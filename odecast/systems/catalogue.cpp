@@ -403,23 +403,6 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-/// The number of characters to insert, delete or replace to turn one text into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // row[j] is the distance between the first i characters of a and the first j of b.
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string nearest_names(std::string_view name) {
   constexpr std::size_t most = 5;  // "Sprott" is as near to all of SprottA … SprottS
   std::vector<std::string> nearest;

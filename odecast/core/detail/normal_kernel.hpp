@@ -16,26 +16,11 @@ ODECAST_INLINE Real horner(const double (&c)[8], const Real& x) {
   return sum;
 }
 
-/// x = m 2^e with m in [1/2, 1), for a positive normal number.
-ODECAST_INLINE void split(double x, double& m, double& e) {
-  std::uint64_t bits;
-  __builtin_memcpy(&bits, &x, sizeof(x));
-  e = static_cast<double>(static_cast<int>(bits >> 52) - 1022);
-  bits = (bits & 0x000fffffffffffff) | 0x3fe0000000000000;
-  __builtin_memcpy(&m, &bits, sizeof(m));
-}
-ODECAST_INLINE void split(const Pack& x, Pack& m, Pack& e) {
-  ODECAST_EACH_PART {
-    const NativeInt bits = (NativeInt)x.v[part];
-    e.v[part] = number_from_word(shift_right(bits, 52)) - 1022;
-    m.v[part] = (NativeDouble)((bits & 0x000fffffffffffff) | 0x3fe0000000000000);
-  }
-}
-
 /// The natural logarithm of a positive normal number by + - * / only, to about 2 units in the last
-/// place: log x = e log 2 + 2 artanh((m - 1)/(m + 1)), x = m 2^e, m in [sqrt(1/2), sqrt(2)).
+/// place: log x = e log 2 + 2 artanh((m - 1)/(m + 1)), x = m 2^e, m in [sqrt(1/2), sqrt(2)). That
+/// of functions_kernel.hpp is better; draws that were recorded depend on these bits.
 template <class Real>
-ODECAST_INLINE Real logarithm(const Real& x) {
+ODECAST_INLINE Real plain_logarithm(const Real& x) {
   Real m, e;
   split(x, m, e);  // exact
   const auto small = m < Real(0.70710678118654752);
@@ -94,7 +79,7 @@ ODECAST_INLINE Real quantile(const Real& p) {
   const Real r = Real(0.180625) - q * q;
   const Real middle = q * horner(a, r) / horner(b, r);
   if (bits_of(central) == all) return middle;
-  const Real tail = square_root(Real(0.0) - logarithm(select(below, p, Real(1.0) - p)));
+  const Real tail = square_root(Real(0.0) - plain_logarithm(select(below, p, Real(1.0) - p)));
   Real x = horner(c, tail - 1.6) / horner(d, tail - 1.6);
   const auto far = tail > Real(5.0);
   if (bits_of(far)) x = select(far, horner(e, tail - 5.0) / horner(f, tail - 5.0), x);

@@ -61,6 +61,11 @@ ODECAST_PACK_OPERATOR(*)
 ODECAST_PACK_OPERATOR(/)
 #undef ODECAST_PACK_OPERATOR
 
+ODECAST_INLINE Pack operator-(Pack a) {
+  ODECAST_EACH_PART a.v[part] = -a.v[part];
+  return a;
+}
+
 /// a b + c rounded once. SSE2 has no such instruction and calls the maths library for each lane,
 /// which is exact too but several times slower.
 ODECAST_INLINE Pack fused(const Pack& a, const Pack& b, Pack c) {
@@ -203,6 +208,22 @@ ODECAST_INLINE NativeInt shift_right(const NativeInt& a, int bits) {
 ODECAST_INLINE NativeDouble number_from_word(const NativeInt& a) {
   return (NativeDouble)(a | 0x4330000000000000) - 0x1p52;
 }
+/// x = m 2^e with m in [1/2, 1), for a positive normal number.
+ODECAST_INLINE void split(double x, double& m, double& e) {
+  std::uint64_t bits;
+  __builtin_memcpy(&bits, &x, sizeof(x));
+  e = static_cast<double>(static_cast<int>(bits >> 52) - 1022);
+  bits = (bits & 0x000fffffffffffff) | 0x3fe0000000000000;
+  __builtin_memcpy(&m, &bits, sizeof(m));
+}
+ODECAST_INLINE void split(const Pack& x, Pack& m, Pack& e) {
+  ODECAST_EACH_PART {
+    const NativeInt bits = (NativeInt)x.v[part];
+    e.v[part] = number_from_word(shift_right(bits, 52)) - 1022;
+    m.v[part] = (NativeDouble)((bits & 0x000fffffffffffff) | 0x3fe0000000000000);
+  }
+}
+
 /// The 64-bit products of the low halves.
 ODECAST_INLINE Words multiply(const Words& a, std::uint32_t b) {
   Words r;
