@@ -8,10 +8,10 @@ namespace odecast {
 double sine_of(double x);                ///< 0.85, |x| <= 2^20
 double cosine_of(double x);              ///< 0.85, |x| <= 2^20
 double tangent_of(double x);             ///< 1.1, |x| <= 2^20
-double exponential_of(double x);         ///< 0.65; 1.1 below 2^-1022
+double exponential_of(double x);         ///< 0.65; 0.8 below 2^-1022
 double logarithm_of(double x);           ///< 0.85
-double hyperbolic_tangent_of(double x);  ///< 0.75
-double power_of(double x, double c);     ///< 1.3; x < 0 for whole c alone
+double hyperbolic_tangent_of(double x);  ///< 0.8
+double power_of(double x, double c);     ///< 1.2; x < 0 for whole c alone
 double sign_of(double x);                ///< -1, 0, 1
 
 }  // namespace odecast

@@ -21,7 +21,10 @@ struct RandomExpressions {
       case 0: return below(7) - 3;
       case 1: return stream.normal();
       case 2: return 0.5 * below(9) - 2;
-      case 3: return std::ldexp(stream.normal(), below(80) - 40);
+      case 3: {
+        const int exponent = below(80) - 40;
+        return std::ldexp(stream.normal(), exponent);
+      }
       default: return 3.141592653589793;
     }
   }
