@@ -69,6 +69,11 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
         fmt::format("{}: up to {:.0f} % of the sd is noise, or motion faster than the "
                     "rows.",
                     fmt::join(noisy, ", "), 100 * most));
+  for (Eigen::Index i = 0; i < source.dimension(); ++i)
+    if (const double q = d.relative_noise[i]; q > 0)
+      lines.push_back(fmt::format("{}: the noise grows with the state, about {:.2g} % of it.",
+                                  source.variables[static_cast<std::size_t>(i)],
+                                  100 * d.noise[i] * std::sqrt(q) / d.rms[i]));
   return lines;
 }
 
@@ -122,6 +127,7 @@ int run(const Arguments& a) {
                            {"mean", number(d.mean[k])},
                            {"sd", number(d.sd[k])},
                            {"noise", number(d.noise[k])},
+                           {"relative_noise", number(d.relative_noise[k])},
                            {"constant", bool(d.constant[i])}});
     }
     j["columns"] = described;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "odecast/observations/smoother.hpp"
+#include "odecast/observations/noise_law.hpp"
 
 namespace odecast {
 
@@ -26,7 +26,7 @@ Inspection inspect(const ObservationSource& source) {
       return visit(which, time, row);
     });
   };
-  Inspection result{summarise(watched), {}, std::min(held, most)};
+  Inspection result{summarise(watched), {}, {}, std::min(held, most)};
   std::vector<ObservedRun> runs;
   for (Growing& g : first) {
     if (g.times.empty()) continue;
@@ -35,12 +35,14 @@ Inspection inspect(const ObservationSource& source) {
         observed_run(std::move(g.times), Eigen::Map<const Matrix>(g.values.data(), rows, n)));
     g = {};
   }
-  result.noise = smooth(runs, false).noise;
-  for (long i = 0; i < n; ++i) {
-    double values = 0;
-    for (const ObservedRun& run : runs) values += run.weights.col(i).sum();
-    if (values < 8) result.noise[i] = std::nan("");
-  }
+  Vector values = Vector::Zero(n);
+  for (const ObservedRun& run : runs) values += run.weights.colwise().sum().transpose();
+  Smoothed smoothed = smooth(runs, false);
+  result.relative_noise =
+      weigh_by_noise(runs, smoothed, NoiseLaw::automatic, Vector::Zero(n), Vector::Ones(n));
+  result.noise = smoothed.noise;
+  for (long i = 0; i < n; ++i)
+    if (values[i] < 8) result.noise[i] = std::nan(""), result.relative_noise[i] = 0;
   return result;
 }
 

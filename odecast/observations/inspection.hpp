@@ -14,6 +14,8 @@ struct Inspection : ObservationSummary {
   /// its residuals against. NaN for fewer than 8 values. Of the first noise_rows, which are held
   /// for it (at most kNoiseRows, or what makes 2^20 values); a fit holds all.
   Vector noise;
+  /// The share of its variance that grows as u² (noise_law.hpp); 0 where it is constant.
+  Vector relative_noise;
   long noise_rows = 0;
 };
 

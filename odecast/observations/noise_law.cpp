@@ -10,7 +10,8 @@ namespace odecast {
 namespace {
 
 constexpr double kLeastVariance = 1e-6;  ///< of g: an observation of 0 is not exact
-/// What a smoother leaves of nearly clean rows is motion that it cannot follow, in units of the runs.
+/// Below that part of a variable's root mean square what a smoother leaves is motion that it cannot
+/// follow.
 constexpr double kSmallNoise = 1e-3;
 constexpr int kRounds = 2;
 
@@ -89,7 +90,7 @@ Vector weigh_by_noise(std::vector<ObservedRun>& runs, Smoothed& smoothed, NoiseL
       const RelativeNoise found = likeliest_noise(residuals, u);
       const bool supported =
           law == NoiseLaw::relative ||
-          (smoothed.noise[i] > kSmallNoise &&
+          (scale[i] * smoothed.noise[i] > kSmallNoise * std::sqrt(found.mean_square) &&
            found.evidence > relative_noise_threshold(static_cast<double>(u.size())));
       shares[i] = supported ? found.share : 0;
       for (std::size_t r = 0; r < runs.size(); ++r)

@@ -492,6 +492,7 @@ nb::dict inspect_data(const Data& d) {
   result["mean"] = list(i.mean);
   result["sd"] = list(i.sd);
   result["noise"] = list(i.noise);
+  result["relative_noise"] = list(i.relative_noise);
   return result;
 }
 
