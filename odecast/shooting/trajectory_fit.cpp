@@ -342,10 +342,33 @@ constexpr double kOverError = 10;
 constexpr double kSolverSpread = 2.2;
 /// Where a few terms more leave less than that part of the residuals, they are in the equations.
 constexpr double kExact = 1e-4;
+/// Higher degrees that leave less than that part of the residuals show that equations are missing;
+/// at most so many candidates are looked at.
+constexpr double kShown = 0.1, kMostHigher = 300;
+/// Equations that leave less are as good as right.
+constexpr double kNegligible = 1e-4;
 /// Nobody measures to that part of a variable: rows that are right to it were computed.
 constexpr double kFinestNoise = 1e-5;
 /// Residuals below that part of the variables are round-off.
 constexpr double kRoundOff = 1e-11;
+
+/// Whether higher degrees leave little of the residuals, `size`, of a path: those of equations of
+/// another kind they do, which have all of them, and those of a solver hardly.
+bool lacks_equations(const Prepared& p, FittedPath path, double size, TrajectoryOptions options,
+                     long& steps, Budget& budget, const Observer& observer) {
+  const auto variables = static_cast<int>(p.active.size());
+  const auto dimension = static_cast<double>(p.scaling.scale.size());
+  const int degree = options.degree;
+  options.degree += 2;
+  while (options.degree > degree &&
+         dimension * monomial_count(variables, options.degree) > kMostHigher)
+    --options.degree;
+  if (options.degree == degree) return true;  // not to be told
+  TermSearch above(p.runs, std::make_shared<MonomialBasis>(variables, options.degree), options,
+                   p.active, std::nullopt, p.smoothed, steps, budget, observer);
+  above.improve(path, above.candidates(options.degree));
+  return above.residual_rms(path).maxCoeff() < kShown * size;
+}
 
 /// The equations that explain the data to `error`, where what is left is neither noise (it is alike
 /// at neighbours, or too small) nor round-off, nor that of some terms more that explain all of it.
@@ -355,10 +378,10 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
                                       const Observer& observer) {
   long steps = 0;
   const auto some = [&](double part) {
-    return options.budget ? Budget::of_seconds(0.1 * part * *options.budget)
+    return options.budget ? Budget::of_seconds(part * *options.budget)
                           : Budget::of_work(part * kWork);
   };
-  Budget budget = some(1);
+  Budget budget = some(0.2);
   TrajectoryOptions rough = options;
   rough.floor = error;
   TermSearch search(p.runs, basis, rough, p.active, std::nullopt, p.smoothed, steps, budget,
@@ -377,9 +400,12 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
       (size > kFinestNoise && fine.autocorrelation(path) < 0.5))
     return std::nullopt;
   FittedPath more = path;
-  budget = some(0.25);
+  budget = some(0.05);
   fine.improve(more, fine.candidates(options.degree));
   if (fine.residual_rms(more).maxCoeff() < kExact * size) return std::nullopt;
+  budget = some(0.1);
+  if (size > kNegligible && lacks_equations(p, path, size, options, steps, budget, observer))
+    return std::nullopt;
   return SolverData{std::move(path), size};
 }
 
@@ -478,7 +504,7 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
                   fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum())) ||
                  fit.persistence > kPersistent;
     // What is below a solver's error is not judged.
-    if (solved && fine.residual_rms(one).maxCoeff() < o.floor) {
+    if (solved && fine.residual_rms(one).maxCoeff() < std::min(o.floor, 2 * kSolverErrors.back())) {
       fit.misfit = false;
       fit.noise_ratio = 1;
     }
