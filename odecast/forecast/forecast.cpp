@@ -427,7 +427,9 @@ Vector observation_noise(const Model& model, const ForecastOptions& options) {
 
 Vector observation_noise(const Model& model, const ForecastOptions& options, const Vector& u) {
   const Vector noise = observation_noise(model, options);
-  return noise.size() > 0 && noise == model.noise ? model.noise_at(u) : noise;
+  return noise.size() > 0 && noise.size() == model.noise.size() && noise == model.noise
+             ? model.noise_at(u)
+             : noise;
 }
 
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {
