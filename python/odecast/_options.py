@@ -56,7 +56,7 @@ def type_of(option: dict) -> str:
     words = words or [w for w in ("auto", "all") if w == option["initial"]]
     if kind == "text" and "…" in option["value"]:
         text = "Words"
-    elif kind == "numbers" and words:
+    elif kind == "numbers" and words and not option["choices"]:
         text = "Numbers | Words"
     else:
         parts = [] if kind == "choice" else [TYPES[kind]]

@@ -48,7 +48,8 @@ def test_signatures_show_the_tables_types_and_defaults():
     assert parameters["degree"].default == 2
     assert parameters["derivative"].default is None  # the method's
     for name, kind in {"degree": "int | Literal['auto']", "noise_factor": "float", "seed": "int",
-                       "robust": "bool", "noise": "Numbers | None",
+                       "robust": "bool",
+                       "noise": "Numbers | Literal['auto', 'constant', 'relative'] | None",
                        "scale": "Literal['standard', 'none']"}.items():
         assert parameters[name].annotation == kind
     assert parameters["hidden"].default == "auto" and parameters["rescale"].default is False
