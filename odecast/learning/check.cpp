@@ -58,12 +58,6 @@ void check_method(const TrajectoryMethod& m, const FitOptions& o, const Shape& s
                  fmt::format("{} with {} variables{}", m.degree, shape.variables,
                              shape.inputs > 0 ? fmt::format(" and {} inputs", shape.inputs) : ""),
                  "at most 3000 candidate terms, variables × monomials", "Choose a lower degree.");
-  if (o.noise_law == NoiseLaw::relative) {
-    const auto* trajectory = std::get_if<TrajectoryMethod>(&o.method);
-    require_option(trajectory && !trajectory->robust, "`noise`", "relative",
-                   "the trajectory posterior, without `robust`",
-                   "Leave out what asks for another, or give the noise as numbers.");
-  }
   if (o.noise.size() == 0) return;
   require_option(o.noise.size() == 1 || o.noise.size() == shape.variables, "`noise`",
                  fmt::format("{} values", o.noise.size()), "one, or one per variable",
@@ -159,6 +153,10 @@ void check_method(const EnsembleMethod& m, const FitOptions& o, const Shape& sha
 void check(const FitOptions& o, int variables, int inputs) {
   require_option(!o.budget || *o.budget > 0, "`budget`", fmt::format("{}", o.budget.value_or(0)),
                  "seconds > 0", "Leave it out for the default bound on work.");
+  const auto* trajectory = std::get_if<TrajectoryMethod>(&o.method);
+  require_option(o.noise_law != NoiseLaw::relative || (trajectory && !trajectory->robust),
+                 "`noise`", "relative", "`posterior=trajectory`, without `robust`",
+                 "Leave out what asks for another, or give the noise as numbers.");
   std::visit([&](const auto& m) { check_method(m, o, Shape{variables, inputs}); }, o.method);
 }
 

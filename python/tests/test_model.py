@@ -90,3 +90,14 @@ def test_results_are_plain_dicts(train, model):
         assert type(result) is dict and json.loads(json.dumps(result)) == result
     assert type(model.summary["rows"]) is int and type(fc.summary["level"]) is float
     assert fc.summary is fc.summary  # made once
+
+
+def test_noise_that_grows_with_the_state():
+    random = np.random.default_rng(3)
+    t = np.arange(0, 8, 0.02)
+    x = 3 * np.exp(-0.5 * t) * (1 + 0.05 * random.standard_normal(len(t)))
+    data = (t, x[:, None])
+    assert "relative_noise" in odecast.fit(data, degree=1)._core.to_text()
+    assert "relative_noise" not in odecast.fit(data, degree=1, noise="constant")._core.to_text()
+    with pytest.raises(ValueError, match="noise"):
+        odecast.fit(data, noise="relative", posterior="regression")
