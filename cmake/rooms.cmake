@@ -108,6 +108,9 @@ function(odecast_room name)
         list(APPEND flags -fno-sanitize=all)
       elseif(ODECAST_SANITIZE MATCHES "undefined")
         list(APPEND flags -fno-sanitize=undefined)
+        if(ODECAST_FUZZ)  # no reader is among them
+          list(APPEND flags -fno-sanitize=fuzzer-no-link)
+        endif()
       endif()
       # GCC takes its own intrinsics and vectors filled lane by lane for uninitialised.
       if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

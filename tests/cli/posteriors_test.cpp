@@ -492,7 +492,7 @@ TEST_F(CommandsTest, PositiveTakesNamesOrNone) {
   EXPECT_EQ(refusal.code, 3) << refusal.err;
   EXPECT_TRUE(contains(refusal.err, "column y, row 1 (t = 0)")) << refusal.err;
   EXPECT_TRUE(contains(refusal.err, "--positive x")) << refusal.err;
-  run({"fit", "train.csv", "--positive", "x", "-o", "m.json"});
+  run({"fit", "train.csv", "--positive", "x", "--degree", "1", "-o", "m.json"});
   EXPECT_EQ(Json::parse(read("m.json"))["positive"], Json({true, false}));
   EXPECT_EQ(Json::parse(read("m.json"))["settings"]["positive"], "x");
   run({"forecast", "m.json", "--until", "30", "-o", "f.csv"});
