@@ -577,6 +577,7 @@ TEST(TrajectoryTest, ShortTransientsAreNoNoise) {
 }
 
 TEST(TrajectoryTest, DataOfALooseSolverGiveTheEquationsAndNoMore) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   // RK45 is SciPy's, so these are what solve_ivp makes.
   const System lorenz = find_system("Lorenz");
   const std::vector<double> times = regular_times(0, 10, 0.01);
