@@ -100,10 +100,10 @@ function(odecast_room name)
       if(NOT ODECAST_SANITIZE)
         list(APPEND flags -O3)
       endif()
-      # One instruction set is watched by the sanitizers, the one that their presets choose: all have
-      # one source. That of the tape's rows takes minutes to compile with checks; its operations are
-      # watched where they are a number's. Checks for undefined behaviour take minutes for unrolled
-      # packs.
+      # One instruction set is watched by the sanitizers, the one that their presets choose: all
+      # have one source. That of the tape's rows takes minutes to compile with checks; its
+      # operations are watched where they are a number's. Checks for undefined behaviour take
+      # minutes for unrolled packs.
       if(ODECAST_SANITIZE AND (NOT isa STREQUAL "sse2" OR kernel STREQUAL "rows"))
         list(APPEND flags -fno-sanitize=all)
       elseif(ODECAST_SANITIZE MATCHES "undefined")
