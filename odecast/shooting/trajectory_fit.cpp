@@ -378,7 +378,7 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
                                       const Observer& observer) {
   long steps = 0;
   const auto some = [&](double part) {
-    return options.budget ? Budget::of_seconds(part * *options.budget)
+    return options.budget ? Budget::of_seconds(0.3 * part * *options.budget)
                           : Budget::of_work(part * kWork);
   };
   Budget budget = some(0.2);
