@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "odecast/field/detail/monomial_tree.hpp"
+#include "odecast/field/function_terms.hpp"
 
 namespace odecast {
 
@@ -105,7 +106,19 @@ Matrix jacobian(const PolynomialField& f, const Vector& u) {
     slope.row(m) = slope.row(basis.parent(m)) * u[basis.variable(m)];
     slope(m, basis.variable(m)) += phi[basis.parent(m)];
   }
-  return f.coefficients * slope;
+  if (!f.functions) return f.coefficients * slope;
+  const FunctionTerms& functions = *f.functions;
+  Matrix J = f.coefficients.leftCols(basis.size()) * slope;
+  std::vector<double> nodes(static_cast<std::size_t>(functions.model().size()));
+  evaluate(functions.model(), u.data(), f.numbers.data(), nodes.data());
+  for (int k = 0; k < functions.size(); ++k)
+    for (Eigen::Index i = 0; i < J.rows(); ++i) {
+      const double c = f.coefficients(i, basis.size() + k);
+      for (int v = 0; v < functions.variables() && c != 0; ++v)
+        if (const int node = functions.nodes(k).variables[static_cast<std::size_t>(v)]; node >= 0)
+          J(i, v) += c * nodes[static_cast<std::size_t>(node)];
+    }
+  return J;
 }
 
 }  // namespace odecast

@@ -70,10 +70,15 @@ double multinomial(const std::vector<int>& powers, int p);
 /// "x", "x^2 y", "1": a monomial for people.
 std::string monomial_text(const std::vector<int>& powers, const std::vector<std::string>& names);
 
-/// du_i/dt = Σ_m coefficients(i, m) φ_m(u).
+class FunctionTerms;
+
+/// du_i/dt = Σ_m coefficients(i, m) φ_m(u): the monomials, and behind them functions where there
+/// are any. A function without a coefficient need not be defined.
 struct PolynomialField {
   std::shared_ptr<const MonomialBasis> basis;
-  Matrix coefficients;  ///< equations × monomials
+  Matrix coefficients;  ///< equations × terms
+  std::shared_ptr<const FunctionTerms> functions = nullptr;
+  std::vector<double> numbers = {};  ///< z of all numbers inside functions
 };
 
 /// ∂f_i/∂u_v at u.

@@ -97,7 +97,7 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   // stay.
   for (const CoefficientSet& m : part.sets)
     for (const FieldTerm& t : m.support)
-      part.degree = std::max(part.degree, found.basis->degree(t.monomial));
+      part.degree = std::max(part.degree, found.library.basis->degree(t.term));
   if (found.usable) {
     const Moments last = polynomial_posterior(model).last_state();
     model.last_state = model.scaling.to_user(last.mean);

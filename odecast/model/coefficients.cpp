@@ -83,7 +83,7 @@ SetOfTerms most_probable_terms(const Model& model) {
   Vector unit(set.theta.size());
   for (std::size_t k = 0; k < set.support.size(); ++k)
     unit[static_cast<Eigen::Index>(k)] =
-        user_unit(model, set.support[k].equation, basis->powers(set.support[k].monomial));
+        user_unit(model, set.support[k].equation, basis->powers(set.support[k].term));
   return {set.support, unit.cwiseProduct(set.theta),
           unit.asDiagonal() * set.covariance * unit.asDiagonal()};
 }

@@ -62,7 +62,7 @@ std::vector<Equation> of_best_set(std::vector<Equation> all, const Model& model)
   const MonomialBasis basis(model.dimension() + model.inputs.size(), model.polynomial()->degree);
   std::map<std::pair<int, std::vector<int>>, std::size_t> place;
   for (std::size_t k = 0; k < set.support.size(); ++k)
-    place[{set.support[k].equation, basis.powers(set.support[k].monomial)}] = k;
+    place[{set.support[k].equation, basis.powers(set.support[k].term)}] = k;
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::vector<Term> terms;
     for (Term& t : all[i].terms) {
@@ -148,7 +148,7 @@ std::string people_text(const Model& model, bool latex, double smallest, Centre 
 /// Mean, sd and probability of every coefficient over the mixture, in the user's units.
 std::vector<Equation> polynomial_equations(const Model& model) {
   const PolynomialPosterior posterior = polynomial_posterior(model);
-  const MonomialBasis& basis = posterior.basis();
+  const MonomialBasis& basis = *posterior.library().basis;
   const PolynomialPosterior::Coefficients all = posterior.coefficients();
   const Matrix median = posterior.atoms() > 0 ? posterior.median_coefficients() : Matrix();
   std::vector<Equation> result;

@@ -26,9 +26,11 @@ bool Model::has_equations() const {
 
 PolynomialPosterior polynomial_posterior(const Model& model) {
   assert(model.polynomial());
-  return {std::make_shared<MonomialBasis>(model.dimension() + model.inputs.size(),
-                                          model.polynomial()->degree),
-          model.polynomial()->sets, model.dimension()};
+  return {{std::make_shared<MonomialBasis>(model.dimension() + model.inputs.size(),
+                                           model.polynomial()->degree),
+           model.polynomial()->functions},
+          model.polynomial()->sets,
+          model.dimension()};
 }
 
 double share_of_fit(const Model& model, const Dataset& rows) {

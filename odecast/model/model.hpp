@@ -54,10 +54,12 @@ struct CalibrationPart {
 /// Networks of one kind, each as likely as the others.
 using NetworkEnsemble = std::vector<Network>;
 
-/// A mixture of polynomial fields, known by their coefficients in model units.
+/// A mixture of fields, known by the coefficients of their terms in model units: monomials, and
+/// functions where there are any.
 struct PolynomialPart {
   int degree = 1;  ///< of the basis that numbers the sets' monomials
   std::vector<CoefficientSet> sets;
+  std::shared_ptr<const FunctionTerms> functions = nullptr;
 };
 
 /// How well the equations that `fit --posterior trajectory` found explain the data.

@@ -42,7 +42,7 @@ Json to_json(const Model& model, const PolynomialPart& part) {
   for (const CoefficientSet& m : part.sets) {
     Json terms = Json::array();
     for (const FieldTerm& t : m.support)
-      terms.push_back({{"equation", t.equation}, {"powers", basis.powers(t.monomial)}});
+      terms.push_back({{"equation", t.equation}, {"powers", basis.powers(t.term)}});
     Json set = {
         {"weight", m.weight}, {"score", m.score}, {"terms", terms}, {"theta", to_json(m.theta)}};
     if (m.covariance.size() > 0 || m.last_state.size() > 0) set["covariance"] = flat(m.covariance);
@@ -263,13 +263,13 @@ PolynomialPart read_polynomial(const Reader& read, const Json& json, std::size_t
     for (const Json& t : read.array(set, "terms")) {
       FieldTerm term{static_cast<int>(read.whole(t, "equation", 0, static_cast<long>(n) - 1)), -1};
       const Vector powers = read.vector(t, "powers", arguments);
-      for (int k = 0; k < basis.size() && term.monomial < 0; ++k) {
+      for (int k = 0; k < basis.size() && term.term < 0; ++k) {
         bool same = true;
         for (std::size_t v = 0; v < arguments; ++v)
           same = same && basis.powers(k)[v] == powers[static_cast<Eigen::Index>(v)];
-        if (same) term.monomial = k;
+        if (same) term.term = k;
       }
-      if (term.monomial < 0)
+      if (term.term < 0)
         read.fail("powers", "a monomial above the degree",
                   fmt::format("degree at most {}", part.degree));
       m.support.push_back(term);

@@ -7,9 +7,9 @@
 #include "odecast/core/random.hpp"
 
 namespace odecast {
-PolynomialPosterior::PolynomialPosterior(std::shared_ptr<const MonomialBasis> basis,
-                                         std::vector<CoefficientSet> sets, int outputs)
-    : basis_(std::move(basis)), sets_(std::move(sets)), outputs_(outputs) {
+PolynomialPosterior::PolynomialPosterior(TermLibrary library, std::vector<CoefficientSet> sets,
+                                         int outputs)
+    : library_(std::move(library)), sets_(std::move(sets)), outputs_(outputs) {
   assert(!sets_.empty());
   for (const CoefficientSet& m : sets_) {
     theta_roots_.push_back(covariance_root(m.covariance));
@@ -18,7 +18,7 @@ PolynomialPosterior::PolynomialPosterior(std::shared_ptr<const MonomialBasis> ba
 }
 
 VectorField PolynomialPosterior::field(const Support& support, const Vector& theta) const {
-  return VectorField(dense({basis_, support, theta}, dimension()));
+  return VectorField(dense({library_, support, theta}, dimension()));
 }
 
 PolynomialPosterior::Draw PolynomialPosterior::draw_all(std::uint64_t seed,
@@ -52,36 +52,49 @@ std::optional<Vector> PolynomialPosterior::draw_start(std::uint64_t seed,
 }
 
 VectorField PolynomialPosterior::mean_field() const {
-  PolynomialField f{basis_, Matrix::Zero(dimension(), basis_->size())};
+  if (library_.functions) {
+    // The same function with other numbers inside is another: the mean is over whole fields.
+    std::vector<VectorField> fields;
+    for (const CoefficientSet& m : sets_) fields.push_back(field(m.support, m.theta));
+    std::vector<double> weights;
+    for (const CoefficientSet& m : sets_) weights.push_back(m.weight);
+    return {dimension(),
+            [fields, weights, f = std::vector<double>(static_cast<std::size_t>(dimension()))](
+                double t, const double* u, double* dudt) mutable {
+              for (std::size_t i = 0; i < f.size(); ++i) dudt[i] = 0;
+              for (std::size_t k = 0; k < fields.size(); ++k) {
+                fields[k](t, u, f.data());
+                for (std::size_t i = 0; i < f.size(); ++i) dudt[i] += weights[k] * f[i];
+              }
+            }};
+  }
+  PolynomialField f{library_.basis, Matrix::Zero(dimension(), library_.size())};
   for (const CoefficientSet& m : sets_)
     for (std::size_t c = 0; c < m.support.size(); ++c)
-      f.coefficients(m.support[c].equation, m.support[c].monomial) +=
+      f.coefficients(m.support[c].equation, m.support[c].term) +=
           m.weight * m.theta[static_cast<Eigen::Index>(c)];
   return VectorField(std::move(f));
 }
 
 VectorField PolynomialPosterior::point_field() const {
-  if (atoms() > 0) return VectorField(PolynomialField{basis_, median_coefficients()});
+  if (atoms() > 0)
+    return VectorField(PolynomialField{library_.basis, median_coefficients(), library_.functions});
   return field(sets_.front().support, sets_.front().theta);
 }
 
 Moments PolynomialPosterior::moments(const Vector& u) const {
   const int n = dimension();
-  std::vector<double> phi(static_cast<std::size_t>(basis_->size()));
-  basis_->evaluate(u.data(), phi.data());
-  // E f = Σ w f_k;  Cov f = Σ w (Φ C Φ' + f_k f_k') - E f E f'.
+  // E f = Σ w f_k;  Cov f = Σ w (Φ C Φ' + f_k f_k') - E f E f', Φ = ∂f/∂θ.
   Moments total{Vector::Zero(n), Matrix::Zero(n, n)};
   Matrix square = Matrix::Zero(n, n);
   std::vector<Vector> means;
   for (const CoefficientSet& m : sets_) {
-    Matrix design = Matrix::Zero(n, m.theta.size());
-    for (std::size_t c = 0; c < m.support.size(); ++c)
-      design(m.support[c].equation, static_cast<Eigen::Index>(c)) =
-          phi[static_cast<std::size_t>(m.support[c].monomial)];
-    means.push_back(design * m.theta);
+    const Matrix Phi = design({library_, m.support, m.theta}, u, n);
+    const auto terms = static_cast<Eigen::Index>(m.support.size());
+    means.push_back(Phi.leftCols(terms) * m.theta.head(terms));
     total.mean += m.weight * means.back();
     if (m.covariance.size() > 0)
-      total.covariance += m.weight * design * m.covariance * design.transpose();
+      total.covariance += m.weight * Phi * m.covariance * Phi.transpose();
   }
   for (std::size_t k = 0; k < sets_.size(); ++k) {
     const Vector away = means[k] - total.mean;
@@ -103,22 +116,22 @@ Moments PolynomialPosterior::last_state() const {
 }
 
 PolynomialPosterior::Coefficients PolynomialPosterior::coefficients() const {
-  const Matrix none = Matrix::Zero(outputs_, basis_->size());
+  const Matrix none = Matrix::Zero(outputs_, library_.size());
   Coefficients all{none, none, none};
   for (const CoefficientSet& m : sets_)
     for (std::size_t c = 0; c < m.support.size(); ++c) {
       const FieldTerm& t = m.support[c];
-      all.probability(t.equation, t.monomial) += m.weight;
-      all.mean(t.equation, t.monomial) += m.weight * m.theta[static_cast<Eigen::Index>(c)];
+      all.probability(t.equation, t.term) += m.weight;
+      all.mean(t.equation, t.term) += m.weight * m.theta[static_cast<Eigen::Index>(c)];
     }
   Matrix square = none;
   for (const CoefficientSet& m : sets_) {
     Matrix away = -all.mean, own = none;
     for (std::size_t c = 0; c < m.support.size(); ++c) {
       const auto at = static_cast<Eigen::Index>(c);
-      away(m.support[c].equation, m.support[c].monomial) += m.theta[at];
+      away(m.support[c].equation, m.support[c].term) += m.theta[at];
       if (m.covariance.size() > 0)
-        own(m.support[c].equation, m.support[c].monomial) = m.covariance(at, at);
+        own(m.support[c].equation, m.support[c].term) = m.covariance(at, at);
     }
     square += m.weight * (own + away.cwiseAbs2());
   }
@@ -128,14 +141,14 @@ PolynomialPosterior::Coefficients PolynomialPosterior::coefficients() const {
 
 Matrix PolynomialPosterior::median_coefficients() const {
   assert(atoms() > 0);
-  Matrix values = Matrix::Zero(outputs_ * basis_->size(), static_cast<Eigen::Index>(sets_.size()));
+  Matrix values = Matrix::Zero(outputs_ * library_.size(), static_cast<Eigen::Index>(sets_.size()));
   for (std::size_t k = 0; k < sets_.size(); ++k)
     for (std::size_t c = 0; c < sets_[k].support.size(); ++c) {
       const FieldTerm& t = sets_[k].support[c];
-      values(t.equation * basis_->size() + t.monomial, static_cast<Eigen::Index>(k)) =
+      values(t.equation * library_.size() + t.term, static_cast<Eigen::Index>(k)) =
           sets_[k].theta[static_cast<Eigen::Index>(c)];
     }
-  Matrix median(outputs_, basis_->size());
+  Matrix median(outputs_, library_.size());
   const Eigen::Index above = values.cols() / 2;
   for (Eigen::Index q = 0; q < median.size(); ++q) {
     double* of = values.row(q).data();

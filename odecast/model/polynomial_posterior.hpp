@@ -8,16 +8,15 @@
 
 namespace odecast {
 
-/// A mixture of polynomial fields, one component per set of terms: of points (bootstrap), or of
-/// normal distributions over the coefficients (regression) and the state in which the data end
-/// (trajectory; docs/theory.md). A draw is a set by its weight, then coefficients and last state
-/// together.
+/// A mixture of fields of monomials and functions, one component per set of terms: of points
+/// (bootstrap), or of normal distributions over the coefficients (regression) and the state in
+/// which the data end (trajectory; docs/theory.md). A draw is a set by its weight, then
+/// coefficients and last state together.
 class PolynomialPosterior : public Posterior {
  public:
-  /// `basis` is the one the sets' monomials are numbered by; what drives the system is behind the
+  /// `library` is the one the sets' terms are numbered by; what drives the system is behind the
   /// `outputs` variables.
-  PolynomialPosterior(std::shared_ptr<const MonomialBasis> basis, std::vector<CoefficientSet> sets,
-                      int outputs);
+  PolynomialPosterior(TermLibrary library, std::vector<CoefficientSet> sets, int outputs);
 
   int dimension() const override { return outputs_; }
   VectorField draw(std::uint64_t seed, std::uint64_t index) const override;
@@ -35,7 +34,7 @@ class PolynomialPosterior : public Posterior {
   VectorField point_field() const override;
   /// Mean and covariance of the state at the end of the data, where known.
   Moments last_state() const;
-  /// Of every coefficient, outputs × monomials: mean and sd over the mixture, and the weight of the
+  /// Of every coefficient, outputs × terms: mean and sd over the mixture, and the weight of the
   /// sets with that term.
   struct Coefficients {
     Matrix mean, sd, probability;
@@ -45,7 +44,7 @@ class PolynomialPosterior : public Posterior {
   /// without the term.
   Matrix median_coefficients() const;
 
-  const MonomialBasis& basis() const { return *basis_; }
+  const TermLibrary& library() const { return library_; }
   const std::vector<CoefficientSet>& sets() const { return sets_; }
 
  private:
@@ -56,7 +55,7 @@ class PolynomialPosterior : public Posterior {
   Draw draw_all(std::uint64_t seed, std::uint64_t index) const;
   VectorField field(const Support& support, const Vector& theta) const;
 
-  std::shared_ptr<const MonomialBasis> basis_;
+  TermLibrary library_;
   std::vector<CoefficientSet> sets_;
   int outputs_;
   std::vector<Matrix> theta_roots_, start_roots_;  ///< R R' = covariance

@@ -18,7 +18,7 @@ constexpr double kRare = 0.2;     ///< of the replicates with a term: fewer are 
 constexpr double kHopeless = 60;  ///< odds of 10²⁶
 
 std::string text_of(const FieldTerm& term, const Model& model, const MonomialBasis& basis) {
-  return monomial_text(basis.powers(term.monomial), term_arguments(model)) + " in " +
+  return monomial_text(basis.powers(term.term), term_arguments(model)) + " in " +
          model.left_side(model.variables[static_cast<std::size_t>(term.equation)]);
 }
 

@@ -23,10 +23,10 @@ int steps_of(const Flow& flow, double h) {
 
 }  // namespace
 
-Shooting::Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
-                   int per_segment, Flow flow, int threads, Budget* budget)
+Shooting::Shooting(std::vector<ObservedRun> runs, TermLibrary library, int per_segment, Flow flow,
+                   int threads, Budget* budget)
     : runs_(std::move(runs)),
-      basis_(std::move(basis)),
+      library_(std::move(library)),
       flow_(flow),
       per_segment_(per_segment),
       threads_(threads),
@@ -154,14 +154,16 @@ void Shooting::lay_out_weights() {
   }
 }
 
-double Shooting::work(long terms, bool sensitivities) const {
-  const double n = dimension(), p = static_cast<double>(terms), columns = n + p + 1,
+double Shooting::work(long theta, bool sensitivities, long nodes) const {
+  const double n = dimension(), p = static_cast<double>(theta), columns = n + p + 1,
                stages = flow_.method == FlowMethod::rk4 ? 4 : 13;
   double steps = 0;
   for (const int s : substeps_) steps += s;
   if (inputs() > 0)
     steps *= std::max(1.0, first_piece_.back() / static_cast<double>(substeps_.size()));
-  const double step = stages * (2 * p + (sensitivities ? columns * n * (n + stages / 2) : 0)),
+  // A node is some ten operations: a few are functions.
+  const double step = stages * (2 * p + 10 * static_cast<double>(nodes) +
+                                (sensitivities ? columns * n * (n + stages / 2) : 0)),
                slot = sensitivities ? n * columns * columns / 2 : n;
   return kLanes * (steps * step + static_cast<double>(substeps_.size()) * slot);
 }
@@ -174,11 +176,13 @@ Shooting::Evaluation Shooting::evaluate(const Support& support, const Vector& th
 Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& theta,
                                         const Matrix& starts, bool sensitivities,
                                         double* path) const {
-  const int n = dimension(), p = static_cast<int>(support.size()), columns = n + p + 1;
-  assert(theta.size() == p && starts.rows() == segments() && starts.cols() == n);
-  spend(work(p, sensitivities));
-  const FieldLists field({basis_, support, theta}, n);
-  const int monomials = static_cast<int>(field.parent.size());
+  const int n = dimension(), p = static_cast<int>(theta.size()), columns = n + p + 1;
+  assert(starts.rows() == segments() && starts.cols() == n);
+  const FieldLists field({library_, support, theta}, n);
+  const int monomials = static_cast<int>(field.parent.size()),
+            nodes = static_cast<int>(field.tape.size()),
+            parameters = static_cast<int>(field.parameters.size());
+  spend(work(p, sensitivities, sensitivities ? nodes : field.values));
 
   const AlignedDoubles packed = aligned_doubles(index(static_cast<long>(blocks_) * n * kLanes));
   std::fill_n(packed.get(), static_cast<long>(blocks_) * n * kLanes, 0.0);
@@ -210,7 +214,7 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
     const AlignedDoubles state_rows = aligned_doubles(index(blocks * state_size));
     const AlignedDoubles flow = aligned_doubles(index(blocks * flow_size));
     const AlignedDoubles work =
-        aligned_doubles(index(segment_work_size(n, inputs(), p, monomials)));
+        aligned_doubles(index(segment_work_size(n, inputs(), p, monomials + nodes, parameters)));
     if (sensitivities) theta_rows[at] = Matrix::Zero(p, columns);
     const long place = static_cast<long>(first) * slots_;
     run_segments({.variables = n,
@@ -221,14 +225,24 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
                   .monomials = monomials,
                   .parent = field.parent.data(),
                   .variable = field.variable.data(),
-                  .terms = p,
+                  .tape = field.tape.data(),
+                  .nodes = nodes,
+                  .value_nodes = field.values,
+                  .parameters = parameters,
+                  .parameter_values = field.parameters.data(),
+                  .terms = static_cast<int>(support.size()),
                   .equation = field.equation.data(),
-                  .monomial = field.monomial.data(),
+                  .term = field.term.data(),
                   .theta = field.theta.data(),
                   .slopes = static_cast<int>(field.slope_place.size()),
                   .slope_place = field.slope_place.data(),
-                  .slope_monomial = field.slope_monomial.data(),
+                  .slope_term = field.slope_term.data(),
                   .slope_value = field.slope_value.data(),
+                  .numbers = field.numbers(),
+                  .first_force = field.first_force.data(),
+                  .force_equation = field.force_equation.data(),
+                  .force_term = field.force_term.data(),
+                  .force_value = field.force_value.data(),
                   .substeps = substeps_.data() + place,
                   .length = length_.get() + place * kLanes,
                   .observed = observed_.get() + place * n * kLanes,
@@ -305,7 +319,7 @@ double Shooting::segment_time() const {
 
 Vector Shooting::flow_error(const Flow& other, const Support& support, const Vector& theta,
                             const Matrix& starts) const {
-  const Shooting finer(runs_, basis_, per_segment_, other, threads_, budget_);
+  const Shooting finer(runs_, library_, per_segment_, other, threads_, budget_);
   const Matrix a = evaluate(support, theta, starts, false).ends;
   const Matrix b = finer.evaluate(support, theta, starts, false).ends;
   return (a - b).cwiseAbs().colwise().maxCoeff().transpose();

@@ -32,20 +32,22 @@ struct Flow {
 /// jump or bend. Of θ and all s_j,
 ///   cost = Σ_obs w (y - u)² / σ²  +  Σ_j |η_j / g|²  +  κ |θ|²,   η_j = F_j(s_j) - s_{j+1},
 /// with g the sd of a gap η, per variable: g → ∞ leaves the segments independent, g → 0 is single
-/// shooting along each run. (Bock 1987 for the shooting; Trémolet 2006 for the weak constraint.)
+/// shooting along each run. Behind the coefficients θ has the numbers inside functions. (Bock 1987
+/// for the shooting; Trémolet 2006 for the weak constraint.)
 class Shooting {
  public:
-  /// Segments of about `per_segment` observations, never across runs. The basis is of the variables
-  /// and behind them the inputs. What evaluations and sweeps cost is counted in the budget, where
-  /// one is given.
-  Shooting(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
-           int per_segment, Flow flow, int threads = 1, Budget* budget = nullptr);
+  /// Segments of about `per_segment` observations, never across runs. Terms are of the
+  /// variables and behind them the inputs. What evaluations and sweeps cost is counted in the
+  /// budget, where one is given.
+  Shooting(std::vector<ObservedRun> runs, TermLibrary library, int per_segment, Flow flow,
+           int threads = 1, Budget* budget = nullptr);
 
   int dimension() const { return static_cast<int>(runs_.front().values.cols()); }
-  int inputs() const { return basis_->variables() - dimension(); }
+  int inputs() const { return basis().variables() - dimension(); }
   int segments() const { return static_cast<int>(segments_.size()); }
   const std::vector<ObservedRun>& runs() const { return runs_; }
-  const std::shared_ptr<const MonomialBasis>& basis() const { return basis_; }
+  const TermLibrary& library() const { return library_; }
+  const MonomialBasis& basis() const { return *library_.basis; }
   const Flow& flow() const { return flow_; }
   const Vector& noise() const { return noise_; }
   /// Observed values of each variable.
@@ -58,8 +60,9 @@ class Shooting {
   };
   const Segment& segment(int j) const { return segments_[static_cast<std::size_t>(j)]; }
   int per_segment() const { return per_segment_; }
-  /// About how many operations an evaluation of so many terms takes.
-  double work(long terms, bool sensitivities) const;
+  /// About how many operations an evaluation of so many coefficients takes, with so many nodes of
+  /// functions.
+  double work(long theta, bool sensitivities, long nodes = 0) const;
   void spend(double operations) const {
     if (budget_) budget_->spend(operations);
   }
@@ -77,8 +80,8 @@ class Shooting {
     double misfit = 0;  ///< Σ_obs w (y - u)² / σ²; not finite where a segment blows up
     Vector squares;     ///< Σ_obs w (y - u)² of each variable
     Matrix ends;        ///< segments × variables
-    /// With C = variables + terms + 1: S_start' W [S_start, S_theta, r], and S = [∂u/∂s, ∂u/∂θ] at
-    /// the end; (segments × variables) rows each.
+    /// With C = variables + size of θ + 1: S_start' W [S_start, S_theta, r], and S = [∂u/∂s, ∂u/∂θ]
+    /// at the end; (segments × variables) rows each.
     Matrix state_rows, flow;
     Matrix theta_theta;     ///< Σ S_theta' W S_theta
     Vector theta_residual;  ///< Σ S_theta' W r
@@ -101,7 +104,7 @@ class Shooting {
                       bool sensitivities, double* path) const;
 
   std::vector<ObservedRun> runs_;
-  std::shared_ptr<const MonomialBasis> basis_;
+  TermLibrary library_;
   std::vector<Segment> segments_;
   Flow flow_;
   int per_segment_, threads_, slots_ = 0, blocks_ = 0;

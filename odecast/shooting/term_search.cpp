@@ -40,7 +40,7 @@ FittedPath better(const std::vector<FittedPath>& paths) {
 
 }  // namespace
 
-TermSearch::TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
+TermSearch::TermSearch(std::vector<ObservedRun> runs, TermLibrary library,
                        const TrajectoryOptions& options, const Vector& active,
                        const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
                        Budget& budget, const Observer& observer)
@@ -51,7 +51,7 @@ TermSearch::TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const Mono
       budget_(budget),
       observer_(observer),
       active_(active),
-      shooting_(std::move(runs), basis, 1, {}, options.threads) {
+      shooting_(std::move(runs), library, 1, {}, options.threads) {
   long rows = 0;
   double span = 0, intervals = 0;
   for (const auto& r : shooting_.runs()) {
@@ -63,7 +63,7 @@ TermSearch::TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const Mono
   // Half a time scale per segment, but at least ten segments.
   long length = std::max(1L, std::lround(tau / 2 / spacing));
   length = std::max(1L, std::min(length, rows / 10));
-  shooting_ = Shooting(shooting_.runs(), basis, static_cast<int>(length),
+  shooting_ = Shooting(shooting_.runs(), library, static_cast<int>(length),
                        {FlowMethod::rk4, tau / 6, 1}, options.threads, &budget_);
   floor_ = Vector::Constant(dimension(), options.floor);
 }
@@ -74,7 +74,7 @@ double TermSearch::tight(const Vector& noise) const {
 
 Support TermSearch::candidates(int degree) const {
   Support list;
-  const MonomialBasis& basis = *shooting_.basis();
+  const MonomialBasis& basis = shooting_.basis();
   for (int i = 0; i < dimension(); ++i) {
     if (active_[i] == 0) continue;
     for (int m = 0; m < basis.size(); ++m) {
@@ -89,14 +89,14 @@ Support TermSearch::candidates(int degree) const {
 
 double TermSearch::penalty(const FieldTerm& term) const {
   return portable_log(shooting_.counts().sum()) +
-         kDegreePenalty * 2 * degree_of(term) * portable_log(shooting_.basis()->variables() + 1.0);
+         kDegreePenalty * 2 * degree_of(term) * portable_log(shooting_.basis().variables() + 1.0);
 }
 
 double TermSearch::averaging_penalty(const FieldTerm& term) const {
   const double T = options_.temper;
   return T *
          (0.5 * portable_log(2 * shooting_.counts().sum() / T) +
-          kAveragingPrior * degree_of(term) * portable_log(shooting_.basis()->variables() + 1.0));
+          kAveragingPrior * degree_of(term) * portable_log(shooting_.basis().variables() + 1.0));
 }
 
 FittedPath TermSearch::start(const Support& support) {
@@ -611,7 +611,7 @@ LoosePath TermSearch::loosen(const Support& candidates, bool all) {
   std::size_t longest = 0;
   for (const ObservedRun& run : shooting_.runs()) longest = std::max(longest, run.times.size());
   const int length = std::min(shooting_.per_segment(), static_cast<int>(longest)) / kShorter;
-  shooting_ = Shooting(shooting_.runs(), shooting_.basis(), std::max(1, length), shooting_.flow(),
+  shooting_ = Shooting(shooting_.runs(), shooting_.library(), std::max(1, length), shooting_.flow(),
                        options_.threads, &budget_);
   path.starts.resize(shooting_.segments(), dimension());
   for (int j = 0; j < shooting_.segments(); ++j)
@@ -659,7 +659,7 @@ Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
 }
 
 double TermSearch::degree_of(const FieldTerm& term) const {
-  return std::max(shooting_.basis()->degree(term.monomial), 1);
+  return std::max(shooting_.basis().degree(term.term), 1);
 }
 
 void TermSearch::charge(FittedPath& path, double misfit) const {
@@ -673,7 +673,7 @@ double TermSearch::explained(const Support& support) {
   for (const ObservedRun& run : shooting_.runs()) rows += run.values.rows();
   const long terms = static_cast<long>(support.size()) / dimension() + 1,
              enough = std::max(1L, rows / (4 * terms));
-  const Shooting windows(shooting_.runs(), shooting_.basis(),
+  const Shooting windows(shooting_.runs(), shooting_.library(),
                          static_cast<int>(std::min<long>(shooting_.per_segment(), enough)),
                          shooting_.flow(), options_.threads);
   Vector shares;
@@ -686,7 +686,7 @@ double TermSearch::explained(const Support& support) {
 
 Vector TermSearch::integral_regression(const Shooting& windows, const Support& support,
                                        double ridge, Vector* explained) {
-  const MonomialBasis& basis = *windows.basis();
+  const MonomialBasis& basis = windows.basis();
   const int n = dimension(), F = basis.size();
   // Windows of one segment each; the trapezoidal rule on the smoothed observations, linear between
   // their times.
@@ -728,7 +728,7 @@ Vector TermSearch::integral_regression(const Shooting& windows, const Support& s
     const long p = static_cast<long>(terms.size());
     if (p == 0) continue;
     Eigen::MatrixXd X(rows.rows(), p);
-    for (long c = 0; c < p; ++c) X.col(c) = rows.col(support[index(terms[index(c)])].monomial);
+    for (long c = 0; c < p; ++c) X.col(c) = rows.col(support[index(terms[index(c)])].term);
     Eigen::MatrixXd gram = X.transpose() * X;
     gram.diagonal() += ridge * gram.diagonal();
     gram.diagonal().array() += 1e-300;

@@ -35,10 +35,9 @@ class TermSearch {
   /// `active` is 0 for a constant variable or input; `known` is the noise, where given. Model
   /// units. `options`, `smoothed`, `steps`, `budget` and `observer` must outlive it. Once the
   /// budget is over everything ends soon with what it has; the budget may be renewed.
-  TermSearch(std::vector<ObservedRun> runs, std::shared_ptr<const MonomialBasis> basis,
-             const TrajectoryOptions& options, const Vector& active,
-             const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
-             Budget& budget, const Observer& observer);
+  TermSearch(std::vector<ObservedRun> runs, TermLibrary library, const TrajectoryOptions& options,
+             const Vector& active, const std::optional<Vector>& known, const Smoothed& smoothed,
+             long& steps, Budget& budget, const Observer& observer);
 
   int dimension() const { return shooting_.dimension(); }
   Shooting& shooting() { return shooting_; }

@@ -168,7 +168,7 @@ Coarse coarsen(const Prepared& p, int size) {
 /// between its observations, with the slopes of its own field.
 Matrix transfer(TermSearch& from, const FittedPath& path, TermSearch& to) {
   const auto states = from.shooting().path(path.support, path.theta, path.starts);
-  const MonomialBasis& basis = *from.shooting().basis();
+  const MonomialBasis& basis = from.shooting().basis();
   const int n = from.dimension();
   std::vector<double> phi(index(basis.size()));
   const auto slope = [&](const Vector& u, const Vector& inputs) {
@@ -177,7 +177,7 @@ Matrix transfer(TermSearch& from, const FittedPath& path, TermSearch& to) {
     basis.evaluate(arguments.data(), phi.data());
     for (std::size_t c = 0; c < path.support.size(); ++c)
       f[path.support[c].equation] +=
-          path.theta[static_cast<long>(c)] * phi[index(path.support[c].monomial)];
+          path.theta[static_cast<long>(c)] * phi[index(path.support[c].term)];
     return f;
   };
   Matrix starts(to.shooting().segments(), n);
@@ -364,7 +364,7 @@ bool lacks_equations(const Prepared& p, FittedPath path, double size, Trajectory
          dimension * monomial_count(variables, options.degree) > kMostHigher)
     --options.degree;
   if (options.degree == degree) return true;  // not to be told
-  TermSearch above(p.runs, std::make_shared<MonomialBasis>(variables, options.degree), options,
+  TermSearch above(p.runs, {std::make_shared<MonomialBasis>(variables, options.degree)}, options,
                    p.active, std::nullopt, p.smoothed, steps, budget, observer);
   above.improve(path, above.candidates(options.degree));
   return above.residual_rms(path).maxCoeff() < kShown * size;
@@ -373,8 +373,7 @@ bool lacks_equations(const Prepared& p, FittedPath path, double size, Trajectory
 /// The equations that explain the data to `error`, where what is left is neither noise (it is alike
 /// at neighbours, or too small) nor round-off, nor that of some terms more that explain all of it.
 std::optional<SolverData> solver_data(const Prepared& p, double error,
-                                      const TrajectoryOptions& options,
-                                      std::shared_ptr<const MonomialBasis> basis,
+                                      const TrajectoryOptions& options, const TermLibrary& library,
                                       const Observer& observer) {
   long steps = 0;
   const auto some = [&](double part) {
@@ -384,14 +383,14 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
   Budget budget = some(0.2);
   TrajectoryOptions rough = options;
   rough.floor = error;
-  TermSearch search(p.runs, basis, rough, p.active, std::nullopt, p.smoothed, steps, budget,
+  TermSearch search(p.runs, library, rough, p.active, std::nullopt, p.smoothed, steps, budget,
                     observer);
   FittedPath path = climb(search, p, options.degree, budget);
   search.converge(path);
   search.improve(path, search.candidates(options.degree));
   if (path.support.empty() || !(search.residual_rms(path).maxCoeff() < 2 * error))
     return std::nullopt;
-  TermSearch fine(p.runs, basis, options, p.active, std::nullopt, p.smoothed, steps, budget,
+  TermSearch fine(p.runs, library, options, p.active, std::nullopt, p.smoothed, steps, budget,
                   observer);
   path.noise = search.residual_rms(path).cwiseMax(options.floor);
   fine.converge(path);
@@ -411,10 +410,9 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
 
 /// With the smallest error that the equations explain them to.
 std::optional<SolverData> solver_data(const Prepared& p, const TrajectoryOptions& options,
-                                      const std::shared_ptr<const MonomialBasis>& basis,
-                                      const Observer& observer) {
+                                      const TermLibrary& library, const Observer& observer) {
   for (const double error : kSolverErrors)
-    if (auto found = solver_data(p, error, options, basis, observer)) return found;
+    if (auto found = solver_data(p, error, options, library, observer)) return found;
   return std::nullopt;
 }
 
@@ -430,7 +428,7 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   fit.input_offset = p.input_offset;
   fit.input_scale = p.input_scale;
   fit.smoothed_noise = p.smoothed.noise.cwiseProduct(p.scaling.scale);
-  fit.basis = std::make_shared<MonomialBasis>(static_cast<int>(p.active.size()), o.degree);
+  fit.library.basis = std::make_shared<MonomialBasis>(static_cast<int>(p.active.size()), o.degree);
   const auto runs_with = [&](const std::vector<Matrix>& weights) {
     std::vector<ObservedRun> runs = p.runs;
     for (std::size_t r = 0; r < runs.size(); ++r) runs[r].weights = weights[r];
@@ -441,11 +439,11 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   if (may_be_solved &&
       p.smoothed.noise.cwiseProduct(p.active.head(p.smoothed.noise.size())).maxCoeff() <
           kNearlyClean) {
-    solved = solver_data(p, o, fit.basis, observer);
+    solved = solver_data(p, o, fit.library, observer);
     looked = true;
   }
   if (solved) o.floor = std::max(o.floor, kOverError * solved->size);
-  TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.basis, o, p.active,
+  TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.library, o, p.active,
                   p.known, p.smoothed, fit.steps, budget, observer);
   // Where observations stand much closer than the signal moves, terms are found on groups of them.
   int group = static_cast<int>(std::floor(p.smoothed.time_scale / (30 * p.spacing)));
@@ -453,7 +451,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   FittedPath path;
   Support given;
   for (const auto& term : o.terms)
-    if (const int m = fit.basis->find(term.powers); m >= 0) given.push_back({term.equation, m});
+    if (const int m = fit.library.basis->find(term.powers); m >= 0)
+      given.push_back({term.equation, m});
   std::sort(given.begin(), given.end());
   const Support all = fine.candidates(o.degree);
   // A short transient has no memory either, but equations that explain it.
@@ -481,7 +480,7 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     if (p.known) known = *p.known / std::sqrt(static_cast<double>(group));
     TrajectoryOptions plain = o;  // outliers have lost their pull in the groups
     plain.robust = false;
-    TermSearch search(coarse.runs, fit.basis, plain, p.active, known, coarse.smoothed, fit.steps,
+    TermSearch search(coarse.runs, fit.library, plain, p.active, known, coarse.smoothed, fit.steps,
                       budget, observer);
     path = climb(search, p, o.degree, budget);
     path.starts = transfer(search, path, fine);
@@ -515,7 +514,7 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   // Rows so far apart that a smoother takes their motion for noise may be a solver's, too.
   if (fit.misfit && may_be_solved && !looked &&
       fine.residual_rms(path).maxCoeff() < 2 * kSolverErrors.back())
-    if (auto found = solver_data(p, o, fit.basis, observer))
+    if (auto found = solver_data(p, o, fit.library, observer))
       return fit_prepared(data, p, o, std::move(found), begin, observer);
   // What is around equations that are far from the data does not matter.
   if (given.empty() && !(fit.misfit && fit.noise_ratio > 1.5)) {

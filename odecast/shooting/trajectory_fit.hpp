@@ -52,7 +52,7 @@ struct TrajectoryOptions {
 struct TrajectoryFit {
   Scaling scaling;
   Vector input_offset, input_scale;  ///< of the inputs, the time among them
-  std::shared_ptr<const MonomialBasis> basis;
+  TermLibrary library;
   std::vector<CoefficientSet> members;  ///< the best first; weights sum to 1
   Vector noise;                         ///< sd per variable, user's units: rms over the rows
   /// The part of noise² that grows as u², of each variable; empty where all noise is constant.

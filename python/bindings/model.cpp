@@ -205,7 +205,7 @@ std::pair<nb::object, nb::object> draws_of(const FittedModel& m, long draws, std
 nb::tuple covariance_of(const FittedModel& m) {
   const SetOfTerms set = most_probable_terms(m.model);
   std::vector<std::pair<int, int>> places;
-  for (const FieldTerm& t : set.support) places.emplace_back(t.equation, t.monomial);
+  for (const FieldTerm& t : set.support) places.emplace_back(t.equation, t.term);
   return nb::make_tuple(
       places, to_array(std::span(set.mean.data(), static_cast<std::size_t>(set.mean.size()))),
       to_array(set.covariance));

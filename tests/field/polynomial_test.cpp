@@ -92,7 +92,7 @@ TEST(PolynomialTest, SlopesAndProductsMoveOnePower) {
 
 /// Three equations in four arguments, the last of which drives; every third coefficient is there.
 SparseField sparse_field() {
-  SparseField f{std::make_shared<const MonomialBasis>(4, 3), {}, {}};
+  SparseField f{{std::make_shared<const MonomialBasis>(4, 3)}, {}, {}};
   for (int i = 0; i < 3; ++i)
     for (int m = i; m < f.basis->size(); m += 3) f.support.push_back({i, m});
   Stream stream(1, Purpose::initial_weights, 0);
@@ -140,14 +140,15 @@ TEST(PolynomialTest, ListsGiveTheDenseFieldAndItsJacobian) {
   for (std::size_t m = 1; m < lists.parent.size(); ++m)
     phi[static_cast<Eigen::Index>(m)] = phi[lists.parent[m]] * u[lists.variable[m]];
   for (std::size_t c = 0; c < lists.theta.size(); ++c)
-    own[lists.equation[c]] += lists.theta[c] * phi[lists.monomial[c]];
+    own[lists.equation[c]] += lists.theta[c] * phi[lists.term[c]];
   EXPECT_LT((own - f).norm(), 1e-13 * f.norm());
   Matrix J = Matrix::Zero(3, 3);
   for (std::size_t e = 0; e < lists.slope_place.size(); ++e)
     J.data()[lists.slope_place[e]] += lists.slope_value[e] * phi[lists.slope_monomial[e]];
   EXPECT_LT((J - jacobian(all, u).leftCols(3)).norm(), 1e-13 * J.norm());
   // One term needs its own monomials and those of its slopes only.
-  const FieldLists one({sparse.basis, {{0, sparse.basis->find({2, 1, 0, 0})}}, Vector::Ones(1)}, 3);
+  const FieldLists one(
+      {sparse.library, {{0, sparse.library.basis->find({2, 1, 0, 0})}}, Vector::Ones(1)}, 3);
   EXPECT_EQ(one.parent.size(), 5u);  // 1, x, x², x y, x² y
 }
 

@@ -155,7 +155,7 @@ TEST(RegressionTest, DrawsHaveTheMomentsOfThePosterior) {
     Vector z(p);
     for (Eigen::Index c = 0; c < p; ++c) {
       const FieldTerm& t = set.support[static_cast<std::size_t>(c)];
-      z[c] = (C(t.equation, t.monomial) - set.theta[c]) / std::sqrt(set.covariance(c, c));
+      z[c] = (C(t.equation, t.term) - set.theta[c]) / std::sqrt(set.covariance(c, c));
     }
     mean += z / draws;
     square += z * z.transpose() / draws;
@@ -300,7 +300,7 @@ TEST(BootstrapPosteriorTest, EveryReplicateIsAnAtom) {
       for (const CoefficientSet& set : posterior.sets()) {
         double value = 0;
         for (std::size_t c = 0; c < set.support.size(); ++c)
-          if (set.support[c].equation == i && set.support[c].monomial == m)
+          if (set.support[c].equation == i && set.support[c].term == m)
             value = set.theta[static_cast<Eigen::Index>(c)];
         below += value < median(i, m);
         above += value > median(i, m);

@@ -42,7 +42,7 @@ TEST(CoefficientsTest, TheMostProbableTermsAreThoseOfMostWeightTogether) {
   EXPECT_NEAR(best_set(model)->probability, 0.6, 1e-15);
   const SetOfTerms found = most_probable_terms(model);
   ASSERT_EQ(found.support.size(), 1u);
-  EXPECT_EQ(found.support[0].monomial, 1);
+  EXPECT_EQ(found.support[0].term, 1);
   // u = 2 v, t = s / 2: the rate of x is 4 times that of v, and x 2 times v.
   EXPECT_EQ(found.mean[0], 2 * 3);
   EXPECT_EQ(found.covariance(0, 0), 4 * 0.01);

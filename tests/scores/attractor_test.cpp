@@ -221,7 +221,7 @@ TEST_F(LearntTest, OtherEquationsGoElsewhere) {
   ODECAST_NOT_UNDER_SANITIZERS();
   const MonomialBasis basis(3, 2);
   const auto c = changed(learn(), data, [&](const FieldTerm& term, double& theta) {
-    if (term.equation == 1 && basis.powers(term.monomial) == std::vector{1, 0, 0}) theta *= 0.7;
+    if (term.equation == 1 && basis.powers(term.term) == std::vector{1, 0, 0}) theta *= 0.7;
   });
   ASSERT_EQ(c.status, SolveStatus::finished);
   EXPECT_GT(c.model.divergence, 10 * c.halves.divergence);

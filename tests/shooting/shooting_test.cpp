@@ -21,7 +21,7 @@ std::vector<Real> field(const MonomialBasis& basis, const Support& support,
   for (std::size_t c = 0; c < support.size(); ++c) {
     Real term = theta[c];
     for (std::size_t v = 0; v < u.size(); ++v)
-      for (int p = 0; p < basis.powers(support[c].monomial)[v]; ++p) term *= u[v];
+      for (int p = 0; p < basis.powers(support[c].term)[v]; ++p) term *= u[v];
     f[static_cast<std::size_t>(support[c].equation)] += term;
   }
   return f;

@@ -73,7 +73,7 @@ TEST(TrajectoryFitTest, AVariableThatIsSeldomSeenDoesNotMakeTheResidualsLookLarg
 std::vector<std::vector<int>> best_terms(const TrajectoryFit& fit, int equations) {
   std::vector<std::vector<int>> terms(static_cast<std::size_t>(equations));
   for (const FieldTerm& t : fit.members.front().support)
-    terms[static_cast<std::size_t>(t.equation)].push_back(t.monomial);
+    terms[static_cast<std::size_t>(t.equation)].push_back(t.term);
   return terms;
 }
 

@@ -5,6 +5,7 @@
 // of such sources.
 
 #include "odecast/core/detail/pack.hpp"
+#include "odecast/field/detail/tape_kernel.hpp"
 #include "odecast/shooting/detail/segment_job.hpp"
 #include "odecast/solver/tableau.hpp"
 
@@ -19,17 +20,26 @@ struct Rk8 {
   static constexpr Tableau table = kFehlberg8;
 };
 
+/// One copy for all the loops below.
+[[gnu::noinline]] void run_functions(const Node* tape, int nodes, const Pack* arguments,
+                                     const Pack* parameters, Pack* values) {
+  run_tape(tape, nodes, arguments, parameters, values);
+}
+
 /// N is the number of variables where it is known to the compiler, 0 otherwise. Without inputs
 /// (Driven false) there is no trace of them in the loops.
 template <int N, class Method, bool Driven>
 struct Segments {
   static constexpr int kStages = Method::table.stages;
   const SegmentJob& job;
-  const int n, columns;
-  Pack *u, *stage_u, *slope, *phi, *jacobian, *S, *history, *normal, *K;
+  const int n, columns, values;
+  Pack *u, *stage_u, *slope, *phi, *jacobian, *S, *history, *normal, *K, *parameters;
 
   explicit Segments(const SegmentJob& j)
-      : job(j), n(N ? N : j.variables), columns(n + j.terms + 1) {
+      : job(j),
+        n(N ? N : j.variables),
+        columns(n + j.terms + j.numbers + 1),
+        values(j.monomials + j.nodes) {
     Pack* at = reinterpret_cast<Pack*>(job.work);
     const auto take = [&at](long size) {
       Pack* begin = at;
@@ -39,12 +49,14 @@ struct Segments {
     u = take(n);
     stage_u = take(Driven ? n + job.inputs : n);
     slope = take(static_cast<long>(kStages) * n);
-    phi = take(static_cast<long>(kStages) * job.monomials);
+    phi = take(static_cast<long>(kStages) * values);
     jacobian = take(static_cast<long>(kStages) * n * n);
     K = take(static_cast<long>(kStages + 1) * n);
     S = take(static_cast<long>(columns) * n);
     history = take(static_cast<long>(columns) * n * kHistory);
     normal = take(static_cast<long>(columns) * (columns + 1) / 2);
+    parameters = take(job.parameters);
+    for (int k = 0; k < job.parameters; ++k) parameters[k] = job.parameter_values[k];
   }
 
   /// Σ_{j < s} a_sj k_j of one component; the loop is unrolled and the zeros are gone.
@@ -56,12 +68,16 @@ struct Segments {
     return sum;
   }
 
+  template <bool Sensitive>
   ODECAST_INLINE void evaluate(const Pack* at, Pack* f, Pack* p) {
     p[0] = 1.0;
     for (int m = 1; m < job.monomials; ++m) p[m] = p[job.parent[m]] * at[job.variable[m]];
+    if (job.nodes > 0)
+      run_functions(job.tape, Sensitive ? job.nodes : job.value_nodes, at, parameters,
+                    p + job.monomials);
     for (int i = 0; i < n; ++i) f[i] = 0.0;
     for (int c = 0; c < job.terms; ++c)
-      f[job.equation[c]] = f[job.equation[c]] + Pack(job.theta[c]) * p[job.monomial[c]];
+      f[job.equation[c]] = f[job.equation[c]] + Pack(job.theta[c]) * p[job.term[c]];
   }
 
   /// One step of length h. With v' = J v + ∂f/∂θ along the same stages, S keeps the exact
@@ -78,22 +94,25 @@ struct Segments {
       }
       for (int i = 0; i < n; ++i)
         stage_u[i] = u[i] + h * combine(Method::table.a[s], s, slope + i, n);
-      Pack* p = phi + static_cast<long>(s) * job.monomials;
-      evaluate(stage_u, slope + s * n, p);
+      Pack* p = phi + static_cast<long>(s) * values;
+      evaluate<Sensitive>(stage_u, slope + s * n, p);
       if constexpr (Sensitive) {
         Pack* J = jacobian + s * n * n;
         for (int e = 0; e < n * n; ++e) J[e] = 0.0;
         for (int e = 0; e < job.slopes; ++e)
           J[job.slope_place[e]] =
-              J[job.slope_place[e]] + Pack(job.slope_value[e]) * p[job.slope_monomial[e]];
+              J[job.slope_place[e]] + Pack(job.slope_value[e]) * p[job.slope_term[e]];
       }
     }
     if constexpr (Sensitive) {
-      for (int c = 0; c < columns - 1; ++c) {
+      const int terms = n + job.terms;
+      for (int c = 0; c < terms; ++c) {
         const int equation = c < n ? -1 : job.equation[c - n];
-        const Pack* force = c < n ? nullptr : phi + job.monomial[c - n];
+        const Pack* force = c < n ? nullptr : phi + job.term[c - n];
         advance_column(S + static_cast<long>(c) * n, h, equation, force);
       }
+      for (int c = terms; c < columns - 1; ++c)
+        advance_number(S + static_cast<long>(c) * n, h, c - terms);
     }
     for (int i = 0; i < n; ++i) u[i] = u[i] + h * combine(Method::table.b, kStages, slope + i, n);
   }
@@ -114,8 +133,7 @@ struct Segments {
           for (int j = 1; j < N; ++j) sum = sum + J[i * N + j] * t[j];
           k[s * N + i] = sum;
         }
-        if (force)
-          k[s * N + equation] = k[s * N + equation] + force[static_cast<long>(s) * job.monomials];
+        if (force) k[s * N + equation] = k[s * N + equation] + force[static_cast<long>(s) * values];
       }
 #pragma GCC unroll 4
       for (int i = 0; i < N; ++i) v[i] = v[i] + h * combine(Method::table.b, kStages, k + i, N);
@@ -129,11 +147,29 @@ struct Segments {
           for (int j = 1; j < n; ++j) sum = sum + J[i * n + j] * t[j];
           K[s * n + i] = sum;
         }
-        if (force)
-          K[s * n + equation] = K[s * n + equation] + force[static_cast<long>(s) * job.monomials];
+        if (force) K[s * n + equation] = K[s * n + equation] + force[static_cast<long>(s) * values];
       }
       for (int i = 0; i < n; ++i) v[i] = v[i] + h * combine(Method::table.b, kStages, K + i, n);
     }
+  }
+
+  /// The same for a number, which may be inside terms of several equations.
+  void advance_number(Pack* v, const Pack& h, int number) {
+    Pack* t = K + static_cast<long>(kStages) * n;
+    for (int s = 0; s < kStages; ++s) {
+      for (int i = 0; i < n; ++i) t[i] = v[i] + h * combine(Method::table.a[s], s, K + i, n);
+      const Pack *J = jacobian + s * n * n, *p = phi + static_cast<long>(s) * values;
+      for (int i = 0; i < n; ++i) {
+        Pack sum = J[i * n] * t[0];
+        for (int j = 1; j < n; ++j) sum = sum + J[i * n + j] * t[j];
+        K[s * n + i] = sum;
+      }
+      for (int f = job.first_force[number]; f < job.first_force[number + 1]; ++f) {
+        Pack& k = K[s * n + job.force_equation[f]];
+        k = k + Pack(job.force_value[f]) * p[job.force_term[f]];
+      }
+    }
+    for (int i = 0; i < n; ++i) v[i] = v[i] + h * combine(Method::table.b, kStages, K + i, n);
   }
 
   /// Row a of the upper triangle of the normal matrix begins at column a.
