@@ -7,11 +7,11 @@ namespace odecast {
 namespace {
 
 /// One line, or with a text to show or a choice of remedies: that line and indented ones below it.
-/// What it is made of may come from anywhere, such as a header of half a million names; a path is
-/// shown whole.
+/// What it is made of may come from anywhere, such as a header of half a million names, or a
+/// path of 5000 characters.
 std::string message(const Complaint& c) {
   const auto part = [](const std::string& text) { return printable(text, 500); };
-  std::string text = printable(c.where, 5000) + ": found " + part(c.found) + ", expected " +
+  std::string text = printable(c.where, 1000) + ": found " + part(c.found) + ", expected " +
                      part(c.expected) + ".";
   if (c.line.empty() && c.others.empty()) return text + " " + part(c.remedy);
   if (!c.line.empty()) text += "\n  " + part(c.line);

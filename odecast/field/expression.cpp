@@ -331,26 +331,33 @@ Tape extracted(const Tape& tape, std::vector<int>& nodes) {
   return lean;
 }
 
+std::vector<int> copied(const Tape& from, std::vector<int> nodes, Tape& to,
+                        std::span<const int> arguments, std::span<const int> parameters) {
+  const Tape lean = extracted(from, nodes);  // operands first, and not what grows meanwhile
+  std::vector<int> place;
+  const auto at = [&](int operand) { return operand < 0 ? -1 : place[index(operand)]; };
+  for (const Node& of : lean.nodes()) switch (of.op) {
+      case Op::number: place.push_back(to.number(of.value)); break;
+      case Op::argument: place.push_back(arguments[index(of.left)]); break;
+      case Op::parameter: place.push_back(parameters[index(of.left)]); break;
+      case Op::whole_power:
+        place.push_back(to.make(Op::power, at(of.left), to.number(of.value)));
+        break;
+      default: place.push_back(to.make(of.op, at(of.left), at(of.right)));
+    }
+  for (int& node : nodes) node = place[index(node)];
+  return nodes;
+}
+
 Tape with_values(const Tape& tape, std::vector<int>& nodes, std::span<const double> parameters) {
   assert(parameters.size() == tape.parameters().size());
   Tape result(tape.arguments());
-  std::vector<int> place(index(tape.size()), -1);
-  visit_operands_first(tape, nodes, [&](int node) {
-    const Node& of = tape[node];
-    int& to = place[index(node)];
-    switch (of.op) {
-      case Op::number: to = result.number(of.value); break;
-      case Op::argument: to = result.argument(of.left); break;
-      case Op::parameter: to = result.number(parameters[index(of.left)]); break;
-      case Op::whole_power:
-        to = result.make(Op::power, place[index(of.left)], result.number(of.value));
-        break;
-      default:
-        to = result.make(of.op, place[index(of.left)], of.right < 0 ? -1 : place[index(of.right)]);
-    }
-  });
-  for (int& node : nodes) node = place[index(node)];
-  return result;
+  std::vector<int> own, numbers;
+  for (int k = 0; k < static_cast<int>(tape.arguments().size()); ++k)
+    own.push_back(result.argument(k));
+  for (const double value : parameters) numbers.push_back(result.number(value));
+  nodes = copied(tape, nodes, result, own, numbers);
+  return extracted(result, nodes);
 }
 
 }  // namespace odecast

@@ -110,6 +110,11 @@ Occurring occurring(const Tape& tape, int node);
 /// the old one holds, nor on the order in which that was made.
 Tape extracted(const Tape& tape, std::vector<int>& nodes);
 
+/// These nodes made on another tape, or the same, simplified anew, with nodes of that in the places
+/// of arguments and parameters; those that do not occur may be -1. Returns where they are.
+std::vector<int> copied(const Tape& from, std::vector<int> nodes, Tape& to,
+                        std::span<const int> arguments, std::span<const int> parameters);
+
 /// The same with values in the places of the parameters, simplified anew.
 Tape with_values(const Tape& tape, std::vector<int>& nodes, std::span<const double> parameters);
 

@@ -31,41 +31,26 @@ FunctionTerms::FunctionTerms(Tape tape, std::vector<Term> terms, std::vector<Inn
   const auto shifted = [&](double by, int node) {
     return by == 0 ? node : model_.make(Op::add, model_.number(by), node);
   };
-  std::vector<int> argument, parameter, place;
-  for (int k = 0; k < static_cast<int>(tape_.arguments().size()); ++k)
+  std::vector<int> argument, parameter, user_argument, value, roots;
+  for (int k = 0; k < static_cast<int>(tape_.arguments().size()); ++k) {
     argument.push_back(model_.argument(k));
-  for (const InnerNumber& number : numbers_) parameter.push_back(model_.parameter(number.name));
-  for (const Node& node : tape_.nodes()) {
-    const auto at = [&](int operand) {
-      return operand < 0 ? -1 : place[static_cast<std::size_t>(operand)];
-    };
-    switch (node.op) {
-      case Op::number: place.push_back(model_.number(node.value)); break;
-      case Op::argument:
-        place.push_back(
-            shifted(offset[node.left],
-                    scaled(scale[node.left], argument[static_cast<std::size_t>(node.left)])));
-        break;
-      case Op::parameter: {
-        const InnerNumber& number = numbers_[static_cast<std::size_t>(node.left)];
-        const int z = scaled(number.spread, parameter[static_cast<std::size_t>(node.left)]);
-        place.push_back(number.positive ? scaled(number.centre, model_.make(Op::exponential, z))
-                                        : shifted(number.centre, z));
-        break;
-      }
-      case Op::whole_power:
-        place.push_back(model_.make(Op::power, at(node.left), model_.number(node.value)));
-        break;
-      default: place.push_back(model_.make(node.op, at(node.left), at(node.right)));
-    }
+    user_argument.push_back(shifted(offset[k], scaled(scale[k], argument.back())));
   }
+  for (const InnerNumber& number : numbers_) {
+    parameter.push_back(model_.parameter(number.name));
+    const int z = scaled(number.spread, parameter.back());
+    value.push_back(number.positive ? scaled(number.centre, model_.make(Op::exponential, z))
+                                    : shifted(number.centre, z));
+  }
+  for (const Term& term : terms_) roots.push_back(term.node);
+  roots = copied(tape_, roots, model_, user_argument, value);
   const auto slope_of = [&](int node, int leaf) {
     const int made = slope(model_, node, leaf);
     return model_.is_number(made, 0) ? -1 : made;
   };
-  for (const Term& term : terms_) {
-    inside_.push_back(occurring(tape_, term.node).parameters);
-    Nodes nodes{scaled(1 / term.unit, place[static_cast<std::size_t>(term.node)]), {}, {}};
+  for (std::size_t f = 0; f < terms_.size(); ++f) {
+    inside_.push_back(occurring(tape_, terms_[f].node).parameters);
+    Nodes nodes{scaled(1 / terms_[f].unit, roots[f]), {}, {}};
     for (int v = 0; v < variables; ++v)
       nodes.variables.push_back(slope_of(nodes.value, argument[static_cast<std::size_t>(v)]));
     for (const int k : inside_.back())

@@ -129,6 +129,7 @@ FieldLists::FieldLists(const SparseField& field, int equations)
   };
   std::vector<Force> forces;
   const auto slope_in = [&](int row, int v, int of, double value) {
+    if (value == 0) return;
     slope_place.push_back(row * equations + v);
     slope_term.push_back(of);
     slope_value.push_back(value);
@@ -155,6 +156,12 @@ FieldLists::FieldLists(const SparseField& field, int equations)
       if (of.numbers[k] >= 0)
         forces.push_back(
             {library.functions->numbers_of(f)[k], t.equation, roots[next_slope++], theta[c]});
+  }
+  for (std::size_t c = 0; c < theta.size(); ++c) {
+    if (theta[c] == 0) continue;
+    summed_equation.push_back(equation[c]);
+    summed_term.push_back(term[c]);
+    summed_theta.push_back(theta[c]);
   }
   for (const int number : numbers) {
     for (const Force& force : forces) {

@@ -55,13 +55,17 @@ Matrix design(const SparseField& field, const Vector& u, int equations);
 ///   φ_m, m >= monomials                             the nodes of a tape; the first `values` of
 ///   them
 ///                                                   have the functions, the others their slopes
-///   f_equation[c] += theta[c] φ_term[c]             every term c
+///   f_equation[c] += theta[c] φ_term[c]             every term c; those that are not 0 are `summed`
 ///   J[place] += value φ_term                        every slope; place = row × equations + column
 ///   ∂f_equation/∂z_k += value φ_term                the forces first_force[k] … of number k
 /// Slopes are with respect to the first `equations` arguments: what stands behind drives.
 struct FieldLists {
   std::vector<int> parent, variable, equation, term, slope_place, slope_term;
   std::vector<double> theta, slope_value;
+  /// Terms whose coefficient is not 0: another may be undefined, and does not matter but for its
+  /// own column of sensitivities.
+  std::vector<int> summed_equation = {}, summed_term = {};
+  std::vector<double> summed_theta = {};
   std::vector<Node> tape = {};
   int values = 0;
   std::vector<double> parameters = {};

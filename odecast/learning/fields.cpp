@@ -10,6 +10,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/text.hpp"
+#include "odecast/field/dictionary.hpp"
 
 namespace odecast {
 namespace {
@@ -193,6 +194,50 @@ std::vector<double> numbers_in(const std::string& name, const std::string& text)
   return values;
 }
 
+constexpr std::string_view kNoFunctions = "none";
+
+std::vector<std::string> function_kinds_in(const std::string& text) {
+  if (text == kNoFunctions) return {};
+  std::vector<std::string> known = {std::string(kAutomaticFunctions)};
+  for (const FunctionKind& kind : function_kinds()) known.emplace_back(kind.name);
+  const auto words = split_list(text);
+  for (const auto& word : words ? *words : std::vector<std::string>{text})
+    if (std::find(known.begin(), known.end(), word) == known.end()) {
+      const auto nearest =
+          std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
+            return edit_distance(word, a) < edit_distance(word, b);
+          });
+      refuse("functions", word, fmt::format("{}, or none", fmt::join(known, ", ")),
+             fmt::format("Did you mean {}? Terms of other forms are given by `candidates`.",
+                         *nearest));
+    }
+  return *words;
+}
+
+/// Separated by commas that stand in no brackets and no quotes.
+std::vector<std::string> expressions_in(const std::string& text) {
+  std::vector<std::string> texts = {""};
+  int depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote ? c == quote : c == '"' || c == '`') quote = quote ? char{0} : c;
+    if (!quote && c == '(') ++depth;
+    if (!quote && c == ')') --depth;
+    if (!quote && depth == 0 && c == ',')
+      texts.emplace_back();
+    else
+      texts.back() += c;
+  }
+  for (std::string& one : texts) {
+    const auto first = one.find_first_not_of(" \t"), last = one.find_last_not_of(" \t");
+    if (first == one.npos)
+      refuse("candidates", text, "expressions separated by commas",
+             "For example 'sin(theta), x*y/(k + x)'.");
+    one = one.substr(first, last - first + 1);
+  }
+  return texts;
+}
+
 std::vector<Phase> schedule_in(const std::string& text) {
   std::vector<Phase> schedule;
   for (const auto& word : split(text, ',')) {
@@ -217,6 +262,13 @@ std::string schedule_text(const std::vector<Phase>& schedule) {
 template <class T>
 std::function<T*(FitOptions&)> common(T FitOptions::*member) {
   return [=](FitOptions& o) { return &(o.*member); };
+}
+
+Place<std::vector<std::string>> wishes(std::vector<std::string> FunctionWishes::*member) {
+  return [=](FitOptions& o) -> std::vector<std::string>* {
+    auto* m = only<TrajectoryMethod>(o);
+    return m ? &(m->functions.*member) : nullptr;
+  };
 }
 
 template <class T>
@@ -370,6 +422,35 @@ std::vector<Field> make_fields() {
       });
   add(embed);
 
+  Field functions{.name = "functions",
+                  .type = FieldType::text,
+                  .value = "WORDS",
+                  .help =
+                      "functions that are offered to the search beside powers, with numbers "
+                      "inside where they have some, or auto for all: ",
+                  .initial = std::string(kNoFunctions),
+                  .group = kTrajectory};
+  for (const FunctionKind& kind : function_kinds())
+    functions.help += fmt::format("{} ({}), ", kind.name, kind.meaning);
+  functions.help.resize(functions.help.size() - 2);
+  bind<std::vector<std::string>>(functions, wishes(&FunctionWishes::kinds), function_kinds_in,
+                                 [](const std::vector<std::string>& kinds) {
+                                   return kinds.empty() ? std::string(kNoFunctions)
+                                                        : list_text(kinds);
+                                 });
+  add(functions);
+  Field candidates{.name = "candidates",
+                   .type = FieldType::text,
+                   .value = "TERMS",
+                   .help =
+                       "further terms for the search, separated by commas, such as "
+                       "'sin(theta), x*y/(k + x)'; a name that is no column is a number to "
+                       "estimate",
+                   .group = kTrajectory};
+  bind<std::vector<std::string>>(
+      candidates, wishes(&FunctionWishes::candidates), expressions_in,
+      [](const std::vector<std::string>& texts) { return list_text(texts); });
+  add(candidates);
   add(flag("robust", "Huber weights against outliers", kTrajectory,
            of(&only<TrajectoryMethod>, &TrajectoryMethod::robust)));
 

@@ -21,6 +21,8 @@ namespace odecast {
 struct TrajectoryMethod {
   int degree = 2;       ///< of the candidate terms
   bool robust = false;  ///< Huber weights against outliers
+  /// Terms beside monomials that the search is offered.
+  FunctionWishes functions = {};
   /// Only these terms, without a search, where given.
   std::vector<TrajectoryOptions::KnownTerm> terms = {};
 };

@@ -52,11 +52,13 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   options.degree = method.degree;
   options.robust = method.robust;
   options.terms = method.terms;
+  options.functions = method.functions;
   if (o.noise.size() > 0)
     options.noise = o.noise.size() == 1 ? Vector::Constant(data.dimension(), o.noise[0]) : o.noise;
   options.noise_law = o.noise_law;
   options.hold_inputs = o.hold_inputs;
   options.time_input = !o.time_name.empty();
+  if (options.time_input) options.time_name = o.time_name;
   options.threads = o.threads;
   options.budget = o.budget;
   TrajectoryFit found = fit_trajectory(data, options, observer);
@@ -95,9 +97,16 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   part.sets = found.members;
   // The basis need not go beyond what is used; monomials are numbered by degree, so the numbers
   // stay.
+  const TermLibrary& library = found.library;
   for (const CoefficientSet& m : part.sets)
     for (const FieldTerm& t : m.support)
-      part.degree = std::max(part.degree, found.library.basis->degree(t.term));
+      if (!library.is_function(t.term))
+        part.degree = std::max(part.degree, library.basis->degree(t.term));
+  const int monomials = MonomialBasis(library.basis->variables(), part.degree).size();
+  for (CoefficientSet& m : part.sets)
+    for (FieldTerm& t : m.support)
+      if (library.is_function(t.term)) t.term = monomials + library.function(t.term);
+  part.functions = library.functions;
   if (found.usable) {
     const Moments last = polynomial_posterior(model).last_state();
     model.last_state = model.scaling.to_user(last.mean);

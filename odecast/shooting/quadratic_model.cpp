@@ -49,7 +49,7 @@ std::vector<QuadraticModel::Move> QuadraticModel::moves(const std::vector<int>& 
         slope += half(out, j) * theta[out] / inverse(out, out);
         left += half(out, j) * half(out, j) / inverse(out, out);
       }
-      if (!(left > 1e-9 * Q(j, j))) continue;  // a copy of what is there
+      if (!(left > copy * Q(j, j))) continue;
       list.push_back({out, j, lost - slope * slope / left + penalty[index(j)]});
     }
   }
@@ -70,6 +70,14 @@ Vector QuadraticModel::minimiser(const std::vector<int>& S) const {
     for (int c = 0; c < p; ++c) QS(a, c) = Q(S[index(a)], S[index(c)]);
   }
   return inverse_information(QS) * bS;
+}
+
+double QuadraticModel::value(const std::vector<int>& S) const {
+  const Vector theta = minimiser(S);
+  double value = 0;
+  for (std::size_t c = 0; c < S.size(); ++c)
+    value += penalty[index(S[c])] - b[S[c]] * theta[static_cast<long>(c)];
+  return value;
 }
 
 double QuadraticModel::settle(std::vector<int>& S) const {

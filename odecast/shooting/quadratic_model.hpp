@@ -14,6 +14,8 @@ struct QuadraticModel {
   Matrix Q;
   Vector b;
   std::vector<double> penalty;
+  /// A candidate of which that part is not in the set's span is a copy of what is there.
+  double copy = 1e-9;
 
   static constexpr int kMostMoves = 30;  ///< of settle()
   /// About how many operations moves() takes from a set of that size.
@@ -35,6 +37,8 @@ struct QuadraticModel {
   /// Goes where the best move leads, until none lowers cost + penalty. Returns the change.
   double settle(std::vector<int>& S) const;
   Vector minimiser(const std::vector<int>& S) const;
+  /// cost(S) + penalties, but for the constant.
+  double value(const std::vector<int>& S) const;
 };
 
 }  // namespace odecast

@@ -185,10 +185,11 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
   spend(work(p, sensitivities, sensitivities ? nodes : field.values));
 
   const AlignedDoubles packed = aligned_doubles(index(static_cast<long>(blocks_) * n * kLanes));
-  std::fill_n(packed.get(), static_cast<long>(blocks_) * n * kLanes, 0.0);
-  for (int j = 0; j < segments(); ++j)
+  // Lanes without a segment have the last one's start: functions need not be defined at 0.
+  for (int j = 0; j < blocks_ * kLanes; ++j)
     for (int i = 0; i < n; ++i)
-      packed[index((static_cast<long>(j / kLanes) * n + i) * kLanes + j % kLanes)] = starts(j, i);
+      packed[index((static_cast<long>(j / kLanes) * n + i) * kLanes + j % kLanes)] =
+          starts(std::min(j, segments() - 1), i);
 
   const int jobs = (blocks_ + kBlocksPerJob - 1) / kBlocksPerJob;
   Evaluation result;
@@ -233,7 +234,10 @@ Shooting::Evaluation Shooting::run_jobs(const Support& support, const Vector& th
                   .terms = static_cast<int>(support.size()),
                   .equation = field.equation.data(),
                   .term = field.term.data(),
-                  .theta = field.theta.data(),
+                  .summed = static_cast<int>(field.summed_term.size()),
+                  .summed_equation = field.summed_equation.data(),
+                  .summed_term = field.summed_term.data(),
+                  .summed_theta = field.summed_theta.data(),
                   .slopes = static_cast<int>(field.slope_place.size()),
                   .slope_place = field.slope_place.data(),
                   .slope_term = field.slope_term.data(),

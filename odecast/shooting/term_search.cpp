@@ -30,7 +30,26 @@ constexpr int kGroups =
     8;  ///< of residuals in a segment, where correlations on the scale of the motion are looked for
 constexpr double kDigits = 1e-8;  ///< noise below that part of a variable's size is the rounding of
                                   ///< whoever computed it: not white
-constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
+constexpr double kSameFunction = 1e-6;     ///< columns that differ by less on a path are one
+constexpr double kBlurred = 40;            ///< in the score: what numbers of a grid may cost
+constexpr int kFinerWindows = 4;           ///< parts of a segment in which functions are looked for
+constexpr std::size_t kMostColumns = 300;  ///< of the dictionary, over all equations
+constexpr double kSmallestGap = 1e-14;     ///< and never below round-off of the states
+
+/// Columns that are not finite, of functions that are not defined all along a path, as if they did
+/// nothing: no move takes them.
+void leave_out_undefined(Sweep& s) {
+  for (long c = 0; c < s.gamma.size(); ++c) {
+    if (std::isfinite(s.gamma[c]) && std::isfinite(s.Q(c, c)) && s.E.col(c).allFinite() &&
+        s.D.col(c).allFinite())
+      continue;
+    s.gamma[c] = 0;
+    s.Q.row(c).setZero();
+    s.Q.col(c).setZero();
+    s.E.col(c).setZero();
+    s.D.col(c).setZero();
+  }
+}
 
 FittedPath better(const std::vector<FittedPath>& paths) {
   return *std::min_element(
@@ -41,10 +60,12 @@ FittedPath better(const std::vector<FittedPath>& paths) {
 }  // namespace
 
 TermSearch::TermSearch(std::vector<ObservedRun> runs, TermLibrary library,
-                       const TrajectoryOptions& options, const Vector& active,
-                       const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
-                       Budget& budget, const Observer& observer)
-    : options_(options),
+                       const OfferedFunctions& offered, const TrajectoryOptions& options,
+                       const Vector& active, const std::optional<Vector>& known,
+                       const Smoothed& smoothed, long& steps, Budget& budget,
+                       const Observer& observer)
+    : offered_(offered),
+      options_(options),
       known_(known),
       smoothed_(smoothed),
       steps_(steps),
@@ -88,28 +109,101 @@ Support TermSearch::candidates(int degree) const {
 }
 
 double TermSearch::penalty(const FieldTerm& term) const {
-  return portable_log(shooting_.counts().sum()) +
-         kDegreePenalty * 2 * degree_of(term) * portable_log(shooting_.basis().variables() + 1.0);
+  return (1 + numbers_in(term)) * portable_log(shooting_.counts().sum()) +
+         kDegreePenalty * 2 *
+             (degree_of(term) * portable_log(shooting_.basis().variables() + 1.0) +
+              kind_choice(term));
 }
 
 double TermSearch::averaging_penalty(const FieldTerm& term) const {
   const double T = options_.temper;
   return T *
-         (0.5 * portable_log(2 * shooting_.counts().sum() / T) +
-          kAveragingPrior * degree_of(term) * portable_log(shooting_.basis().variables() + 1.0));
+         (0.5 * (1 + numbers_in(term)) * portable_log(2 * shooting_.counts().sum() / T) +
+          kAveragingPrior * (degree_of(term) * portable_log(shooting_.basis().variables() + 1.0) +
+                             kind_choice(term)));
 }
 
-FittedPath TermSearch::start(const Support& support) {
-  FittedPath path{support, Vector::Zero(static_cast<long>(support.size())),
-                  Matrix(shooting_.segments(), dimension()), initial_noise()};
+double TermSearch::degree_of(const FieldTerm& term) const {
+  const TermLibrary& library = shooting_.library();
+  if (library.is_function(term.term))
+    return offered_.offers[index(library.function(term.term))].price;
+  return std::max(shooting_.basis().degree(term.term), 1);
+}
+
+double TermSearch::numbers_in(const FieldTerm& term) const {
+  const TermLibrary& library = shooting_.library();
+  if (!library.is_function(term.term)) return 0;
+  const int f = library.function(term.term);
+  const std::size_t numbers = offered_.offers[index(f)].z.size();
+  return static_cast<double>(std::max(numbers, library.functions->numbers_of(f).size()));
+}
+
+double TermSearch::kind_choice(const FieldTerm& term) const {
+  const TermLibrary& library = shooting_.library();
+  if (!library.is_function(term.term) || offered_.offers[index(library.function(term.term))].given)
+    return 0;
+  return portable_log(offered_.kinds);
+}
+
+bool TermSearch::is_column(const FieldTerm& term) const {
+  const TermLibrary& library = shooting_.library();
+  return library.is_function(term.term) &&
+         !offered_.offers[index(library.function(term.term))].free.empty();
+}
+
+std::map<int, double> TermSearch::numbers_of(const FittedPath& path) const {
+  std::map<int, double> numbers;
+  auto at = static_cast<long>(path.support.size());
+  for (const int k : numbers_inside(shooting_.library(), path.support))
+    numbers[k] = path.theta[at++];
+  return numbers;
+}
+
+void TermSearch::set_terms(FittedPath& path, std::vector<std::pair<FieldTerm, double>> terms,
+                           std::map<int, double> numbers) const {
+  const TermLibrary& library = shooting_.library();
+  for (auto& [term, value] : terms) {
+    if (!is_column(term)) continue;
+    const int f = library.function(term.term);
+    const OfferedFunctions::Offer& offer = offered_.offers[index(f)];
+    const int free = offer.free[index(term.equation)];
+    value *= library.functions->term(free).unit / library.functions->term(f).unit;
+    term.term = library.basis->size() + free;
+    const std::vector<int>& inside = library.functions->numbers_of(free);
+    for (std::size_t k = 0; k < inside.size(); ++k) numbers.emplace(inside[k], offer.z[k]);
+  }
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  path.support.clear();
+  std::vector<double> theta;
+  for (const auto& [term, value] : terms) {
+    if (!path.support.empty() && path.support.back() == term) continue;  // two columns of one
+    path.support.push_back(term);
+    theta.push_back(value);
+  }
+  for (const int k : numbers_inside(library, path.support)) {
+    const auto at = numbers.find(k);
+    theta.push_back(at == numbers.end() ? 0 : at->second);
+  }
+  path.theta = Eigen::Map<Vector>(theta.data(), static_cast<long>(theta.size()));
+}
+
+FittedPath TermSearch::start(const Support& support, const std::map<int, double>& numbers) {
+  FittedPath path{{}, {}, Matrix(shooting_.segments(), dimension()), initial_noise()};
+  std::vector<std::pair<FieldTerm, double>> terms;
+  for (const FieldTerm& t : support) terms.push_back({t, 0.0});
+  set_terms(path, terms, numbers);
   for (int j = 0; j < shooting_.segments(); ++j)
     path.starts.row(j) =
         smoothed_.values[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
   shooting_.set_noise(path.noise);
   double best = cost(path, gaps(1));
+  const IntegralRows rows =
+      integral_rows(shooting_, all_numbers(shooting_.library(), path.support, path.theta), false);
   for (const double ridge : {1e-6, 1e-4, 1e-2, 1.0}) {
     FittedPath other = path;
-    other.theta = integral_regression(support, ridge);
+    other.theta.head(static_cast<long>(path.support.size())) =
+        integral_regression(rows, path.support, ridge);
     const double c = cost(other, gaps(1));
     if (c < best || !std::isfinite(best)) best = c, path.theta = other.theta;
   }
@@ -274,7 +368,7 @@ bool TermSearch::eliminate(FittedPath& path, const Vector& gap_sd) {
   const Sweep s = sweep(shooting_, e, path.theta, path.starts, gap_sd);
   Eigen::MatrixXd C = inverse_information(s.Q);
   Vector theta = path.theta;
-  const long p = theta.size();
+  const auto p = static_cast<long>(path.support.size());  // behind them numbers
   std::vector<char> gone(index(p), 0);
   double sum = 0;
   long removed = 0;
@@ -306,13 +400,12 @@ bool TermSearch::eliminate(FittedPath& path, const Vector& gap_sd) {
     FittedPath trial;
     trial.noise = path.noise;
     trial.starts = path.starts + part * ds;
-    std::vector<double> kept;
-    for (long c = 0; c < p; ++c) {
-      if (gone[index(c)]) continue;
-      trial.support.push_back(path.support[index(c)]);
-      kept.push_back(path.theta[c] + part * dtheta[c]);
-    }
-    trial.theta = Eigen::Map<Vector>(kept.data(), static_cast<long>(kept.size()));
+    FittedPath whole = path;
+    whole.theta += part * dtheta;
+    std::vector<std::pair<FieldTerm, double>> kept;
+    for (long c = 0; c < p; ++c)
+      if (!gone[index(c)]) kept.push_back({path.support[index(c)], whole.theta[c]});
+    set_terms(trial, kept, numbers_of(whole));
     const double c = cost(trial, gap_sd);
     if (c < best_cost) best_cost = c, best = std::move(trial);
     if (part == 1.0 && best_cost < kInfinity && best_cost < cost(path, gap_sd) + 2 * sum + 2) break;
@@ -364,8 +457,19 @@ TermSearch::Linearised TermSearch::linearise(const FittedPath& path, const Suppo
   l.all = all;
   for (const FieldTerm& t : path.support)
     if (!std::binary_search(all.begin(), all.end(), t)) l.all.push_back(t);
+  // Of a function whose numbers are free no column is needed.
+  std::erase_if(l.all, [&](const FieldTerm& t) {
+    if (!is_column(t)) return false;
+    const TermLibrary& library = shooting_.library();
+    const auto& free = offered_.offers[index(library.function(t.term))].free;
+    const FieldTerm same{t.equation, library.basis->size() + free[index(t.equation)]};
+    return std::find(path.support.begin(), path.support.end(), same) != path.support.end();
+  });
   std::sort(l.all.begin(), l.all.end());
-  l.theta = Vector::Zero(static_cast<long>(l.all.size()));
+  const auto terms = static_cast<long>(l.all.size()),
+             numbers = path.theta.size() - static_cast<long>(path.support.size());
+  l.theta = Vector::Zero(terms + numbers);
+  l.theta.tail(numbers) = path.theta.tail(numbers);
   for (std::size_t c = 0; c < path.support.size(); ++c) {
     const auto at = std::lower_bound(l.all.begin(), l.all.end(), path.support[c]) - l.all.begin();
     l.theta[at] = path.theta[static_cast<long>(c)];
@@ -374,8 +478,23 @@ TermSearch::Linearised TermSearch::linearise(const FittedPath& path, const Suppo
   use(path);
   const auto e = shooting_.evaluate(l.all, l.theta, path.starts, true);
   l.sweep = sweep(shooting_, e, l.theta, path.starts, gaps(tight(path.noise)));
-  l.model.Q = l.sweep.Q;
-  l.model.b = l.sweep.gamma + l.sweep.Q * l.theta;
+  if (shooting_.library().functions) {
+    l.model.copy = kSameFunction;
+    leave_out_undefined(l.sweep);
+  }
+  const Vector b = l.sweep.gamma + l.sweep.Q * l.theta;
+  l.model.Q = l.sweep.Q.topLeftCorner(terms, terms);
+  l.model.b = b.head(terms);
+  if (numbers > 0) {
+    // The numbers follow the terms: what is left of the cost is quadratic in these alone.
+    const Matrix Qtn = l.sweep.Q.topRightCorner(terms, numbers);
+    const Matrix inverse = inverse_information(l.sweep.Q.bottomRightCorner(numbers, numbers));
+    l.number_slope = -inverse * Qtn.transpose();
+    l.number_centre = inverse * b.tail(numbers);
+    l.model.Q += Qtn * l.number_slope;
+    l.model.Q = (0.5 * (l.model.Q + l.model.Q.transpose())).eval();
+    l.model.b -= Qtn * l.number_centre;
+  }
   for (const FieldTerm& t : l.all) l.model.penalty.push_back(penalty(t));
   return l;
 }
@@ -386,13 +505,17 @@ FittedPath TermSearch::moved(const FittedPath& from, const Linearised& l,
   Vector whole = Vector::Zero(l.theta.size());
   FittedPath path;
   path.noise = from.noise;
-  path.theta = theta;
+  std::vector<std::pair<FieldTerm, double>> terms;
   for (std::size_t c = 0; c < set.size(); ++c) {
-    path.support.push_back(l.all[index(set[c])]);
+    terms.push_back({l.all[index(set[c])], theta[static_cast<long>(c)]});
     whole[set[c]] = theta[static_cast<long>(c)];
   }
+  if (const long numbers = l.number_centre.size(); numbers > 0)
+    whole.tail(numbers) = l.number_centre + l.number_slope * whole.head(whole.size() - numbers);
   const Matrix ds = state_steps(shooting_, l.sweep, whole - l.theta);
   path.starts = from.starts + ds;
+  // Numbers may not be where the quadratic model has them: the fit moves them.
+  set_terms(path, terms, numbers_of(from));
   if (cost(path, gaps(tight(from.noise))) == kInfinity) path.starts = from.starts;
   return path;
 }
@@ -424,11 +547,25 @@ void TermSearch::improve(FittedPath& path, const Support& all) {
       const double change = list[k].change + l.model.settle(through);
       propose(change, through);
     }
+    // With functions, also what an equation would be if it began with nothing: one function may
+    // stand for many terms. Numbers are not at their best in columns, so that a little worse is
+    // looked at, too.
+    const bool functions = l.all.back().term >= shooting_.basis().size();
+    for (int i = 0; functions && i < dimension() && !budget_.over(); ++i) {
+      budget_.spend(QuadraticModel::kMostMoves * l.model.work(l.chosen.size()));
+      std::vector<int> anew;
+      for (const int c : l.chosen)
+        if (l.all[index(c)].equation != i) anew.push_back(c);
+      l.model.settle(anew);
+      const double change = l.model.value(anew) - l.model.value(l.chosen);
+      propose(std::min(change - kBlurred, -1e-9), anew);
+    }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& x, const Proposal& y) { return x.change < y.change; });
     bool moved_on = false;
-    for (std::size_t k = 0;
-         k < std::min<std::size_t>(4, proposals.size()) && !moved_on && !budget_.over(); ++k) {
+    for (std::size_t k = 0; k < std::min<std::size_t>(functions ? 6 : 4, proposals.size()) &&
+                            !moved_on && !budget_.over();
+         ++k) {
       FittedPath other = moved(path, l, proposals[k].set);
       converge(other);
       while (!budget_.over() && eliminate(other, gaps(tight(other.noise)))) converge(other);
@@ -474,10 +611,12 @@ std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support
     std::stable_sort(known.begin() + 1, known.end(),
                      [](const Known& x, const Known& y) { return x.change < y.change; });
     std::vector<FittedPath> paths = {path};
-    for (std::size_t k = 1;
-         k < known.size() && static_cast<int>(k) <= options_.neighbours && !budget_.over(); ++k) {
+    std::set<Support> tried = {path.support};  // columns of one function are one set
+    for (std::size_t k = 1; k < known.size() && !budget_.over(); ++k) {
+      if (static_cast<int>(tried.size()) > options_.neighbours) break;
       use(path);
       FittedPath other = moved(path, l, known[k].set);
+      if (!tried.insert(other.support).second) continue;
       converge(other, true);
       if (other.weighed < path.weighed + kWindow) paths.push_back(std::move(other));
     }
@@ -597,9 +736,10 @@ double TermSearch::persistence(const FittedPath& path) const {
   return variance > 0 ? (statistic - expected) / std::sqrt(variance) : 0;
 }
 
-LoosePath TermSearch::loosen(const Support& candidates, bool all) {
+LoosePath TermSearch::loosen(const Support& candidates, bool all,
+                             const std::map<int, double>& numbers) {
   reset_flow();
-  FittedPath path = start(candidates);
+  FittedPath path = start(candidates, numbers);
   use(path);
   Vector gap_sd = likeliest_gaps(path, path.noise);
   while (!all && !budget_.over() && eliminate(path, gaps_of_forecasts(path, gap_sd)))
@@ -658,14 +798,20 @@ Vector TermSearch::likeliest_gaps(FittedPath& path, Vector gap_sd) {
   return gap_sd;
 }
 
-double TermSearch::degree_of(const FieldTerm& term) const {
-  return std::max(shooting_.basis().degree(term.term), 1);
-}
-
 void TermSearch::charge(FittedPath& path, double misfit) const {
   path.score = path.weighed = std::isfinite(misfit) ? misfit : kInfinity;
-  for (const FieldTerm& t : path.support)
+  double numbers = 0;
+  for (const FieldTerm& t : path.support) {
     path.score += penalty(t), path.weighed += averaging_penalty(t);
+    numbers += numbers_in(t);
+  }
+  // A number that several terms share is paid for once.
+  if (numbers == 0) return;
+  const double twice =
+      numbers - static_cast<double>(numbers_inside(shooting_.library(), path.support).size());
+  const double N = shooting_.counts().sum(), T = options_.temper;
+  path.score -= twice * portable_log(N);
+  path.weighed -= twice * T * 0.5 * portable_log(2 * N / T);
 }
 
 double TermSearch::explained(const Support& support) {
@@ -677,48 +823,55 @@ double TermSearch::explained(const Support& support) {
                          static_cast<int>(std::min<long>(shooting_.per_segment(), enough)),
                          shooting_.flow(), options_.threads);
   Vector shares;
-  integral_regression(windows, support, 1e-6, &shares);
+  integral_regression(integral_rows(windows, std::vector<double>(), true), support, 1e-6, &shares);
   double least = 1;
   for (int i = 0; i < dimension(); ++i)
     if (active_[i] != 0) least = std::min(least, shares[i]);
   return least;
 }
 
-Vector TermSearch::integral_regression(const Shooting& windows, const Support& support,
-                                       double ridge, Vector* explained) {
-  const MonomialBasis& basis = windows.basis();
-  const int n = dimension(), F = basis.size();
-  // Windows of one segment each; the trapezoidal rule on the smoothed observations, linear between
-  // their times.
-  Matrix rows = Matrix::Zero(windows.segments(), F), change = Matrix::Zero(windows.segments(), n);
+TermSearch::IntegralRows TermSearch::integral_rows(const Shooting& windows,
+                                                   const std::vector<double>& z,
+                                                   bool observed) const {
+  // Functions only where their numbers are given.
+  const TermLibrary library = z.empty() ? TermLibrary{windows.library().basis} : windows.library();
+  const int n = dimension(), F = library.size();
+  IntegralRows rows{Matrix::Zero(windows.segments(), F), Matrix::Zero(windows.segments(), n)};
   std::vector<double> phi(index(F)), before(index(F));
-  Vector arguments(basis.variables());
+  Vector arguments(library.basis->variables());
   for (int j = 0; j < windows.segments(); ++j) {
     const auto& s = windows.segment(j);
-    const Matrix& z = smoothed_.values[index(s.run)];
+    const Matrix& smooth = smoothed_.values[index(s.run)];
     const ObservedRun& run = windows.runs()[index(s.run)];
     for (long row = s.first + 1; row <= s.first + s.intervals(); ++row) {
       const double begin = run.times[index(row - 1)], length = run.times[index(row)] - begin;
       const auto evaluate = [&](double t, const Vector& inputs, std::vector<double>& values) {
         const double x = (t - begin) / length;
-        arguments.head(n) = ((1 - x) * z.row(row - 1) + x * z.row(row)).transpose();
+        arguments.head(n) = ((1 - x) * smooth.row(row - 1) + x * smooth.row(row)).transpose();
         arguments.tail(inputs.size()) = inputs;
-        basis.evaluate(arguments.data(), values.data());
+        library.evaluate(arguments.data(), z, values.data());
       };
       for (const DrivenPiece& piece : pieces(run, row)) {
         if (windows.inputs() > 0 || row == s.first + 1) evaluate(piece.begin, piece.from, before);
         evaluate(piece.end, piece.to, phi);
         const double h = piece.end - piece.begin;
-        for (int m = 0; m < F; ++m) rows(j, m) += 0.5 * h * (phi[index(m)] + before[index(m)]);
+        for (int m = 0; m < F; ++m)
+          rows.terms(j, m) += 0.5 * h * (phi[index(m)] + before[index(m)]);
         phi.swap(before);
       }
     }
     const auto state = [&](int row, int i) {
-      return explained && run.weights(row, i) > 0 ? run.values(row, i) : z(row, i);
+      return observed && run.weights(row, i) > 0 ? run.values(row, i) : smooth(row, i);
     };
     for (int i = 0; i < n; ++i)
-      change(j, i) = state(s.first + s.intervals(), i) - state(s.first, i);
+      rows.change(j, i) = state(s.first + s.intervals(), i) - state(s.first, i);
   }
+  return rows;
+}
+
+Vector TermSearch::integral_regression(const IntegralRows& rows, const Support& support,
+                                       double ridge, Vector* explained) const {
+  const int n = dimension();
   Vector theta = Vector::Zero(static_cast<long>(support.size()));
   if (explained) *explained = Vector::Zero(n);
   for (int i = 0; i < n; ++i) {
@@ -727,19 +880,115 @@ Vector TermSearch::integral_regression(const Shooting& windows, const Support& s
       if (support[c].equation == i) terms.push_back(static_cast<int>(c));
     const long p = static_cast<long>(terms.size());
     if (p == 0) continue;
-    Eigen::MatrixXd X(rows.rows(), p);
-    for (long c = 0; c < p; ++c) X.col(c) = rows.col(support[index(terms[index(c)])].term);
+    Eigen::MatrixXd X(rows.terms.rows(), p);
+    for (long c = 0; c < p; ++c) X.col(c) = rows.terms.col(support[index(terms[index(c)])].term);
     Eigen::MatrixXd gram = X.transpose() * X;
     gram.diagonal() += ridge * gram.diagonal();
     gram.diagonal().array() += 1e-300;
-    const Vector solved = Eigen::LDLT<Eigen::MatrixXd>(gram).solve(X.transpose() * change.col(i));
+    const Vector solved =
+        Eigen::LDLT<Eigen::MatrixXd>(gram).solve(X.transpose() * rows.change.col(i));
     for (long c = 0; c < p; ++c) theta[terms[index(c)]] = solved[c];
-    const auto count = static_cast<double>(rows.rows()), all = change.col(i).squaredNorm();
-    if (explained && rows.rows() > p && all > 0)
-      (*explained)[i] = 1 - (change.col(i) - X * solved).squaredNorm() / all * count /
+    const auto count = static_cast<double>(rows.terms.rows()),
+               all = rows.change.col(i).squaredNorm();
+    if (explained && rows.terms.rows() > p && all > 0)
+      (*explained)[i] = 1 - (rows.change.col(i) - X * solved).squaredNorm() / all * count /
                                 (count - static_cast<double>(p));
   }
   return theta;
+}
+
+Support TermSearch::with_functions(const Support& monomials, const FittedPath& path) {
+  const TermLibrary& library = shooting_.library();
+  if (!library.functions) return monomials;
+  const Shooting windows(shooting_.runs(), library,
+                         std::max(1, shooting_.per_segment() / kFinerWindows), shooting_.flow(),
+                         options_.threads);
+  const IntegralRows rows =
+      integral_rows(windows, all_numbers(library, path.support, path.theta), false);
+  Support all = monomials;
+  for (int i = 0; i < dimension(); ++i) {
+    if (active_[i] == 0) continue;
+    // What the terms of the path leave, and what a column explains of it.
+    std::vector<int> own;
+    for (const FieldTerm& t : path.support)
+      if (t.equation == i) own.push_back(t.term);
+    Eigen::MatrixXd X(rows.terms.rows(), static_cast<long>(own.size()));
+    for (std::size_t c = 0; c < own.size(); ++c)
+      X.col(static_cast<long>(c)) = rows.terms.col(own[c]);
+    Eigen::MatrixXd gram = X.transpose() * X;
+    gram.diagonal() *= 1 + 1e-9;
+    gram.diagonal().array() += 1e-300;
+    const Eigen::LDLT<Eigen::MatrixXd> factor(gram);
+    const auto rest = [&](const Vector& v) -> Vector {
+      return own.empty() ? v : Vector(v - X * factor.solve(X.transpose() * v));
+    };
+    const Vector left = rest(rows.change.col(i));
+    std::vector<std::pair<double, int>> gains;
+    for (int f = 0; f < library.functions->size(); ++f) {
+      const OfferedFunctions::Offer& offer = offered_.offers[index(f)];
+      if (!offer.column) continue;
+      const int term = library.basis->size() + f;
+      const Vector column = rest(rows.terms.col(term));
+      const double dot = column.dot(left), square = column.squaredNorm();
+      if (offer.given)
+        all.push_back({i, term});
+      else if (std::isfinite(dot) && square > 1e-9 * rows.terms.col(term).squaredNorm())
+        gains.push_back({-dot * dot / square, term});
+    }
+    std::stable_sort(gains.begin(), gains.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    const std::size_t most = kMostColumns / index(dimension());
+    for (std::size_t k = 0; k < std::min(gains.size(), most); ++k)
+      all.push_back({i, gains[k].second});
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+FittedPath TermSearch::guess(const Support& all) {
+  const Shooting windows(shooting_.runs(), shooting_.library(),
+                         std::max(1, shooting_.per_segment() / kFinerWindows), shooting_.flow(),
+                         options_.threads);
+  const IntegralRows rows = integral_rows(
+      windows, std::vector<double>(shooting_.library().functions->numbers().size(), 0), false);
+  const auto count = static_cast<double>(rows.terms.rows());
+  Support chosen;
+  for (int i = 0; i < dimension(); ++i) {
+    Support own, monomials;
+    for (const FieldTerm& t : all) {
+      if (t.equation != i) continue;
+      own.push_back(t);
+      if (!shooting_.library().is_function(t.term)) monomials.push_back(t);
+    }
+    if (own.empty()) continue;
+    // The error of a window: that of the smoothed ends, or what monomials leave if that is less.
+    const Vector theta = integral_regression(rows, monomials, 1e-9);
+    Vector left = rows.change.col(i);
+    for (std::size_t c = 0; c < monomials.size(); ++c)
+      left -= theta[static_cast<long>(c)] * rows.terms.col(monomials[c].term);
+    const double noise = initial_noise()[i];
+    const double variance = std::min(left.squaredNorm() / count, 0.5 * noise * noise) + 1e-300;
+    QuadraticModel model;
+    Eigen::MatrixXd X(rows.terms.rows(), static_cast<long>(own.size()));
+    for (std::size_t c = 0; c < own.size(); ++c) {
+      X.col(static_cast<long>(c)) = rows.terms.col(own[c].term);
+      model.penalty.push_back(penalty(own[c]));
+    }
+    model.Q = X.transpose() * X / variance;
+    model.b = X.transpose() * rows.change.col(i) / variance;
+    model.Q.diagonal().array() += 1e-300;
+    std::vector<int> set;
+    model.settle(set);
+    for (const int c : set) chosen.push_back(own[index(c)]);
+  }
+  FittedPath path = start(chosen);
+  for (double q = 1; q > kTight && !budget_.over(); q /= 2) {
+    use(path);
+    descend(path, gaps(q), 3, 1);
+  }
+  converge(path);
+  while (!budget_.over() && eliminate(path, gaps(tight(path.noise)))) converge(path);
+  return path;
 }
 
 }  // namespace odecast

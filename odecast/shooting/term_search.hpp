@@ -1,10 +1,12 @@
 #pragma once
 
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "odecast/core/budget.hpp"
 #include "odecast/observations/smoother.hpp"
+#include "odecast/shooting/offered_functions.hpp"
 #include "odecast/shooting/quadratic_model.hpp"
 #include "odecast/shooting/shooting.hpp"
 #include "odecast/shooting/trajectory_fit.hpp"
@@ -33,18 +35,26 @@ struct LoosePath {
 class TermSearch {
  public:
   /// `active` is 0 for a constant variable or input; `known` is the noise, where given. Model
-  /// units. `options`, `smoothed`, `steps`, `budget` and `observer` must outlive it. Once the
-  /// budget is over everything ends soon with what it has; the budget may be renewed.
-  TermSearch(std::vector<ObservedRun> runs, TermLibrary library, const TrajectoryOptions& options,
-             const Vector& active, const std::optional<Vector>& known, const Smoothed& smoothed,
-             long& steps, Budget& budget, const Observer& observer);
+  /// units. `offered`, `options`, `smoothed`, `steps`, `budget` and `observer` must outlive it.
+  /// Once the budget is over everything ends soon with what it has; the budget may be renewed.
+  /// `library` has the functions of `offered`.
+  TermSearch(std::vector<ObservedRun> runs, TermLibrary library, const OfferedFunctions& offered,
+             const TrajectoryOptions& options, const Vector& active,
+             const std::optional<Vector>& known, const Smoothed& smoothed, long& steps,
+             Budget& budget, const Observer& observer);
 
   int dimension() const { return shooting_.dimension(); }
   Shooting& shooting() { return shooting_; }
   /// q of a path that counts as continuous.
   double tight(const Vector& noise) const;
-  /// All terms up to a degree.
+  /// All monomials up to a degree.
   Support candidates(int degree) const;
+  /// These and the functions that are offered, numbers inside at the values of their grids; of the
+  /// dictionary's at most so many in each equation, those that explain most of what the path leaves
+  /// in the integral form.
+  Support with_functions(const Support& monomials, const FittedPath& path);
+  /// The path of terms among these that the integral form alone would choose.
+  FittedPath guess(const Support& all);
   /// The share of the observed motion that the integral form of start() explains with these terms,
   /// in the variable where it is least, over N windows of a segment or less: less what p terms of
   /// an equation explain of anything, 1 - (1 - R²) N / (N - p), and 0 where N <= p.
@@ -62,6 +72,8 @@ class TermSearch {
   /// The path and the sets of terms around it: best first in the quadratic model, through moves
   /// from the best ones found so far, then refitted. The best path comes first.
   std::vector<FittedPath> neighbourhood(FittedPath path, const Support& all);
+  /// z of the numbers inside its functions.
+  std::map<int, double> numbers_of(const FittedPath& path) const;
   /// Noise, and where outliers are about weights, of the path.
   void use(const FittedPath& path);
   /// Of a converged path, whether or not the noise was given.
@@ -88,7 +100,7 @@ class TermSearch {
   /// is estimated. From the candidates as `start` has them, terms leave (unless `all` are to stay)
   /// by what they explain beyond the gaps. The noise is the one given, or the smoother's. Segments
   /// are shorter from here on.
-  LoosePath loosen(const Support& candidates, bool all);
+  LoosePath loosen(const Support& candidates, bool all, const std::map<int, double>& numbers = {});
 
  private:
   /// Σ z_k z_{k-j} and the number of pairs at lags j = 0 … of a variable's residuals from the path
@@ -104,28 +116,44 @@ class TermSearch {
     QuadraticModel model;
     Support all;
     Sweep sweep;
-    Vector theta;
+    Vector theta;  ///< of all terms, then of the numbers inside those of the path
     std::vector<int> chosen;
+    Matrix number_slope;   ///< of the numbers' minimiser, -Q_nn⁻¹ Q_nt
+    Vector number_centre;  ///< that minimiser where the terms are 0: Q_nn⁻¹ b_n
   };
   /// ln(observed values) + 4 degree ln(arguments + 1): the second part pays for the choice among
-  /// the monomials of that degree.
+  /// the monomials of that degree. A function pays ln(observed values) for every number inside,
+  /// too, and 4 ln(kinds) for the choice among those that are offered.
   double penalty(const FieldTerm& term) const;
   /// What a term costs in the average. With the likelihood L = exp(-misfit / 2) to the power 2 / T
   /// the evidence of p terms is L^(2/T) (2 N / T)^(-p/2) times their prior; this is -T times its
   /// logarithm.
   double averaging_penalty(const FieldTerm& term) const;
   double degree_of(const FieldTerm& term) const;
+  double numbers_in(const FieldTerm& term) const;
+  /// ln(kinds) of what is offered for a function of the dictionary, 0 for others.
+  double kind_choice(const FieldTerm& term) const;
+  bool is_column(const FieldTerm& term) const;
+  /// A set of terms, each with its coefficient, with values of the numbers inside; columns become
+  /// free functions that start at their values. In the order of supports.
+  void set_terms(FittedPath& path, std::vector<std::pair<FieldTerm, double>> terms,
+                 std::map<int, double> numbers) const;
   /// Segment starts on the smoothed observations, coefficients from the integral form
   ///   z(t + τ) - z(t) = Σ θ ∫ φ(z, w) dt
   /// by ridge regression, or zero: what shoots best.
-  FittedPath start(const Support& support);
-  Vector integral_regression(const Support& support, double ridge) {
-    return integral_regression(shooting_, support, ridge, nullptr);
-  }
-  /// Over the segments of `windows`; with `explained` of the observed motion, and its share that
-  /// is.
-  Vector integral_regression(const Shooting& windows, const Support& support, double ridge,
-                             Vector* explained);
+  FittedPath start(const Support& support, const std::map<int, double>& numbers = {});
+  /// ∫ φ dt over the segments of `windows`, window × term, and the changes of the states there:
+  /// trapezoidal rule on the smoothed observations, linear between their times. With `observed`
+  /// changes are those of the observations themselves.
+  struct IntegralRows {
+    Matrix terms, change;
+  };
+  IntegralRows integral_rows(const Shooting& windows, const std::vector<double>& z,
+                             bool observed) const;
+  /// The coefficients of terms by ridge regression; with `explained` of the observed motion, and
+  /// its share that is.
+  Vector integral_regression(const IntegralRows& rows, const Support& support, double ridge,
+                             Vector* explained = nullptr) const;
   /// The sd of gaps of q times the noise.
   Vector gaps(double q) const { return q * shooting_.noise(); }
   double cost(const FittedPath& path, const Vector& gap_sd);
@@ -164,6 +192,7 @@ class TermSearch {
   /// Huber's weights from the residuals of the path.
   void reweigh(const FittedPath& path);
 
+  const OfferedFunctions& offered_;
   const TrajectoryOptions& options_;
   std::optional<Vector> known_;
   const Smoothed& smoothed_;

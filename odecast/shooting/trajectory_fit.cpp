@@ -36,6 +36,7 @@ struct Prepared {
   Smoothed smoothed;
   std::optional<Vector> known;
   Vector relative_noise;  ///< share of the noise's variance that grows as u²
+  OfferedFunctions offered;
   double spacing = 0;
 };
 
@@ -123,6 +124,10 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
   p.smoothed.time_scale = tau / p.scaling.time;
   p.spacing = span / intervals / p.scaling.time;
   if (o.noise) p.known = o.noise->cwiseQuotient(p.scaling.scale);
+  std::vector<std::string> names = data.variables;
+  names.insert(names.end(), data.inputs.begin(), data.inputs.end());
+  if (o.time_input) names.push_back(o.time_name);
+  p.offered = offer_functions(o.functions, names, n, p.runs, p.smoothed, p.active, offset, scale);
   return p;
 }
 
@@ -268,8 +273,10 @@ bool looks_white(const Prepared& p) {
 /// kPromisingWork may be spent for each observed value, up to kPromising times that; where it
 /// explains little, no more than kHopelessWork for each. Many observations have at least
 /// kFewestEvaluations of sparse equations.
-constexpr double kWork = 1.2e10, kExplained = 0.95, kPromising = 60, kPromisingWork = 2.4e8,
-                 kUnexplained = 0.3, kHopelessWork = 1.3e7, kFewestEvaluations = 150;
+/// With functions it may spend kFunctionWork once more.
+constexpr double kFunctionWork = 6e10, kWork = 1.2e10, kExplained = 0.95, kPromising = 60,
+                 kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
+                 kFewestEvaluations = 150;
 
 double default_work(TermSearch& search, const Support& candidates) {
   const Shooting& shooting = search.shooting();
@@ -322,6 +329,18 @@ FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget
   return best;
 }
 
+/// The best of what is found with functions: from a path of monomials, and from what the integral
+/// form alone would choose.
+void search_functions(TermSearch& search, FittedPath& path, const Support& monomials) {
+  search.improve(path, search.with_functions(monomials, path));
+  FittedPath other = search.guess(search.with_functions(monomials, {}));
+  search.use(path);
+  if (!std::isfinite(other.score)) return;
+  search.improve(other, search.with_functions(monomials, other));
+  if (other.score < path.score) path = std::move(other);
+  search.use(path);
+}
+
 /// Data of somebody's solver: their error is smooth, not noise, and far above round-off. Equations
 /// that follow it have a dozen tiny terms too many.
 struct SolverData {
@@ -354,8 +373,9 @@ constexpr double kRoundOff = 1e-11;
 
 /// Whether higher degrees leave little of the residuals, `size`, of a path: those of equations of
 /// another kind they do, which have all of them, and those of a solver hardly.
-bool lacks_equations(const Prepared& p, FittedPath path, double size, TrajectoryOptions options,
-                     long& steps, Budget& budget, const Observer& observer) {
+bool lacks_equations(const Prepared& p, FittedPath path, const TermLibrary& library, double size,
+                     TrajectoryOptions options, long& steps, Budget& budget,
+                     const Observer& observer) {
   const auto variables = static_cast<int>(p.active.size());
   const auto dimension = static_cast<double>(p.scaling.scale.size());
   const int degree = options.degree;
@@ -364,8 +384,12 @@ bool lacks_equations(const Prepared& p, FittedPath path, double size, Trajectory
          dimension * monomial_count(variables, options.degree) > kMostHigher)
     --options.degree;
   if (options.degree == degree) return true;  // not to be told
-  TermSearch above(p.runs, {std::make_shared<MonomialBasis>(variables, options.degree)}, options,
-                   p.active, std::nullopt, p.smoothed, steps, budget, observer);
+  const TermLibrary higher{std::make_shared<MonomialBasis>(variables, options.degree),
+                           library.functions};
+  for (FieldTerm& t : path.support)
+    if (library.is_function(t.term)) t.term = higher.basis->size() + library.function(t.term);
+  TermSearch above(p.runs, higher, p.offered, options, p.active, std::nullopt, p.smoothed, steps,
+                   budget, observer);
   above.improve(path, above.candidates(options.degree));
   return above.residual_rms(path).maxCoeff() < kShown * size;
 }
@@ -383,15 +407,19 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
   Budget budget = some(0.2);
   TrajectoryOptions rough = options;
   rough.floor = error;
-  TermSearch search(p.runs, library, rough, p.active, std::nullopt, p.smoothed, steps, budget,
-                    observer);
+  TermSearch search(p.runs, library, p.offered, rough, p.active, std::nullopt, p.smoothed, steps,
+                    budget, observer);
   FittedPath path = climb(search, p, options.degree, budget);
   search.converge(path);
   search.improve(path, search.candidates(options.degree));
+  if (p.offered.any()) {
+    budget = some(0.5);
+    search_functions(search, path, search.candidates(options.degree));
+  }
   if (path.support.empty() || !(search.residual_rms(path).maxCoeff() < 2 * error))
     return std::nullopt;
-  TermSearch fine(p.runs, library, options, p.active, std::nullopt, p.smoothed, steps, budget,
-                  observer);
+  TermSearch fine(p.runs, library, p.offered, options, p.active, std::nullopt, p.smoothed, steps,
+                  budget, observer);
   path.noise = search.residual_rms(path).cwiseMax(options.floor);
   fine.converge(path);
   const double size = fine.residual_rms(path).maxCoeff();
@@ -403,7 +431,8 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
   fine.improve(more, fine.candidates(options.degree));
   if (fine.residual_rms(more).maxCoeff() < kExact * size) return std::nullopt;
   budget = some(0.1);
-  if (size > kNegligible && lacks_equations(p, path, size, options, steps, budget, observer))
+  if (size > kNegligible &&
+      lacks_equations(p, path, library, size, options, steps, budget, observer))
     return std::nullopt;
   return SolverData{std::move(path), size};
 }
@@ -414,6 +443,29 @@ std::optional<SolverData> solver_data(const Prepared& p, const TrajectoryOptions
   for (const double error : kSolverErrors)
     if (auto found = solver_data(p, error, options, library, observer)) return found;
   return std::nullopt;
+}
+
+/// Leaves those functions in the library that a set has.
+void keep_functions(TrajectoryFit& fit, const Prepared& p) {
+  if (!fit.library.functions) return;
+  std::vector<int> kept;
+  for (const CoefficientSet& m : fit.members)
+    for (const FieldTerm& t : m.support)
+      if (fit.library.is_function(t.term)) kept.push_back(fit.library.function(t.term));
+  std::sort(kept.begin(), kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  for (CoefficientSet& m : fit.members)
+    for (FieldTerm& t : m.support)
+      if (fit.library.is_function(t.term))
+        t.term = fit.library.basis->size() +
+                 static_cast<int>(
+                     std::lower_bound(kept.begin(), kept.end(), fit.library.function(t.term)) -
+                     kept.begin());
+  Vector offset(p.active.size()), scale(p.active.size());
+  offset << p.scaling.offset, p.input_offset;
+  scale << p.scaling.scale, p.input_scale;
+  fit.library.functions =
+      restricted(*fit.library.functions, kept, p.offered.given_names, offset, scale);
 }
 
 /// The fit, with what is known of a solver that made the data, where one did. `begin` is when the
@@ -428,7 +480,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   fit.input_offset = p.input_offset;
   fit.input_scale = p.input_scale;
   fit.smoothed_noise = p.smoothed.noise.cwiseProduct(p.scaling.scale);
-  fit.library.basis = std::make_shared<MonomialBasis>(static_cast<int>(p.active.size()), o.degree);
+  fit.library = {std::make_shared<MonomialBasis>(static_cast<int>(p.active.size()), o.degree),
+                 p.offered.functions};
   const auto runs_with = [&](const std::vector<Matrix>& weights) {
     std::vector<ObservedRun> runs = p.runs;
     for (std::size_t r = 0; r < runs.size(); ++r) runs[r].weights = weights[r];
@@ -443,8 +496,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     looked = true;
   }
   if (solved) o.floor = std::max(o.floor, kOverError * solved->size);
-  TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.library, o, p.active,
-                  p.known, p.smoothed, fit.steps, budget, observer);
+  TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.library, p.offered, o,
+                  p.active, p.known, p.smoothed, fit.steps, budget, observer);
   // Where observations stand much closer than the signal moves, terms are found on groups of them.
   int group = static_cast<int>(std::floor(p.smoothed.time_scale / (30 * p.spacing)));
   group -= group % 2 == 0;
@@ -480,8 +533,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     if (p.known) known = *p.known / std::sqrt(static_cast<double>(group));
     TrajectoryOptions plain = o;  // outliers have lost their pull in the groups
     plain.robust = false;
-    TermSearch search(coarse.runs, fit.library, plain, p.active, known, coarse.smoothed, fit.steps,
-                      budget, observer);
+    TermSearch search(coarse.runs, fit.library, p.offered, plain, p.active, known, coarse.smoothed,
+                      fit.steps, budget, observer);
     path = climb(search, p, o.degree, budget);
     path.starts = transfer(search, path, fine);
     path.noise = fine.initial_noise();
@@ -491,6 +544,12 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     fine.converge(path);
   }
   if (given.empty()) fine.improve(path, all);
+  if (given.empty() && p.offered.any()) {
+    fit.stopped = budget.over();
+    budget = o.budget ? Budget::of_seconds(0.7 * *o.budget - spent())
+                      : Budget::of_work(std::max(work, kFunctionWork));
+    search_functions(fine, path, all);
+  }
   std::vector<FittedPath> paths = {path};
   // Equations that miss part of the motion: residuals larger than the noise, and alike at
   // neighbours; or alike on the scale of the motion.
@@ -518,10 +577,10 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
       return fit_prepared(data, p, o, std::move(found), begin, observer);
   // What is around equations that are far from the data does not matter.
   if (given.empty() && !(fit.misfit && fit.noise_ratio > 1.5)) {
-    paths = fine.neighbourhood(path, all);
+    paths = fine.neighbourhood(path, fine.with_functions(all, path));
     judge(paths.front());
   }
-  fit.stopped = budget.over();
+  fit.stopped = fit.stopped || budget.over();
   const auto states = [&](const FittedPath& one) {
     std::vector<Matrix> runs = fine.shooting().path(one.support, one.theta, one.starts);
     for (Matrix& run : runs)
@@ -531,7 +590,11 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   fit.path = states(paths.front());  // counted in no budget that is asked again
   if (fit.misfit) {
     budget = o.budget ? Budget::of_seconds(*o.budget - spent()) : Budget::of_work(work / 3);
-    auto [loose, forcing] = fine.loosen(given.empty() ? all : given, !given.empty());
+    Support loosened = given.empty() ? all : given;
+    for (const FieldTerm& t : paths.front().support)
+      if (fit.library.is_function(t.term)) loosened.push_back(t);
+    std::sort(loosened.begin(), loosened.end());
+    auto [loose, forcing] = fine.loosen(loosened, !given.empty(), fine.numbers_of(paths.front()));
     fit.forcing = forcing;
     fit.continuity = forcing.sd.cwiseQuotient(loose.noise).maxCoeff();
     paths = {std::move(loose)};
@@ -563,6 +626,7 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   for (CoefficientSet& m : fit.members) m.weight /= total;
   fit.noise = best.noise.cwiseProduct(p.scaling.scale);
   if (solved && !fit.misfit) fit.precision = fine.residual_rms(best).maxCoeff();
+  keep_functions(fit, p);
   const bool singular = fit.members.empty();
   fit.usable = !singular && !best.support.empty();
   if (fit.misfit && fit.usable) fit.forced_path = states(best);
@@ -611,9 +675,11 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   else if (fit.misfit)
     fit.reason += fmt::format(
         "; the equations do not explain all of the motion: random forcing stands for the rest and "
-        "widens the bands. Try a higher degree, which helps where powers are missing; a sine or a "
-        "fraction asks for a network (`layers`), and what was not measured for more variables or "
-        "`inputs`. (Residuals are {:.2f} times the noise, and neighbours correlate by {:.2f}{})",
+        "widens the bands. {} A higher degree helps where powers are missing, and what was not "
+        "measured asks for more variables or `inputs`. (Residuals are {:.2f} times the noise, and "
+        "neighbours correlate by {:.2f}{})",
+        p.offered.any() ? "The functions that were offered do not either."
+                        : "Let it try functions (`functions=auto`), such as sines and fractions.",
         fit.noise_ratio, fit.autocorrelation,
         fit.persistence > kPersistent
             ? fmt::format(", alike along the motion by {:.0f} standard errors", fit.persistence)

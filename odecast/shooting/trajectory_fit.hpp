@@ -9,6 +9,7 @@
 #include "odecast/field/polynomial.hpp"
 #include "odecast/observations/noise_law.hpp"
 #include "odecast/observations/scaling.hpp"
+#include "odecast/shooting/offered_functions.hpp"
 
 namespace odecast {
 
@@ -29,6 +30,8 @@ struct TrajectoryOptions {
   /// evidence itself; more measures better where the terms are in doubt, because the sets that were
   /// not refitted are missing.
   double temper = 4;
+  /// Functions that the search is offered beside the monomials.
+  FunctionWishes functions = {};
   /// Only these terms, without a search, where given: each an equation and the powers of the
   /// variables and behind them the inputs.
   struct KnownTerm {
@@ -42,6 +45,7 @@ struct TrajectoryOptions {
   /// Measured inputs keep their value until the next row instead of being linear between rows.
   bool hold_inputs = false;
   bool time_input = false;  ///< the time is one more input, the last
+  std::string time_name = "t";
   /// Seconds after which the search ends with what it has. Where not given it ends after an amount
   /// of work that follows from the data and the candidates (docs/decisions/0019), so that the
   /// result does not depend on the machine.

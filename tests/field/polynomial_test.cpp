@@ -94,7 +94,7 @@ TEST(PolynomialTest, SlopesAndProductsMoveOnePower) {
 SparseField sparse_field() {
   SparseField f{{std::make_shared<const MonomialBasis>(4, 3)}, {}, {}};
   for (int i = 0; i < 3; ++i)
-    for (int m = i; m < f.basis->size(); m += 3) f.support.push_back({i, m});
+    for (int m = i; m < f.library.basis->size(); m += 3) f.support.push_back({i, m});
   Stream stream(1, Purpose::initial_weights, 0);
   f.theta.resize(static_cast<Eigen::Index>(f.support.size()));
   for (auto& x : f.theta) x = stream.normal();
@@ -120,7 +120,7 @@ TEST(PolynomialTest, JacobianIsThatOfDifferences) {
   }
   // A field that is not known as a polynomial: differences of fourth order are exact for cubics.
   const PolynomialField square =
-      dense({std::make_shared<const MonomialBasis>(2, 3), {{0, 4}, {1, 6}}, Vector::Ones(2)}, 2);
+      dense({{std::make_shared<const MonomialBasis>(2, 3)}, {{0, 4}, {1, 6}}, Vector::Ones(2)}, 2);
   const VectorField known(square);
   const VectorField unknown(2, [&](double t, const double* x, double* f2) { known(t, x, f2); });
   const Vector at = u.head(2);
@@ -144,7 +144,7 @@ TEST(PolynomialTest, ListsGiveTheDenseFieldAndItsJacobian) {
   EXPECT_LT((own - f).norm(), 1e-13 * f.norm());
   Matrix J = Matrix::Zero(3, 3);
   for (std::size_t e = 0; e < lists.slope_place.size(); ++e)
-    J.data()[lists.slope_place[e]] += lists.slope_value[e] * phi[lists.slope_monomial[e]];
+    J.data()[lists.slope_place[e]] += lists.slope_value[e] * phi[lists.slope_term[e]];
   EXPECT_LT((J - jacobian(all, u).leftCols(3)).norm(), 1e-13 * J.norm());
   // One term needs its own monomials and those of its slopes only.
   const FieldLists one(

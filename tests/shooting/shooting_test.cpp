@@ -8,6 +8,7 @@
 #include <complex>
 
 #include "odecast/core/random.hpp"
+#include "odecast/field/vector_field.hpp"
 #include "support/sanitized.hpp"
 
 namespace odecast {
@@ -72,7 +73,7 @@ struct Problem {
     for (auto& x : theta) x = 0.5 * stream.normal();
   }
   Shooting shooting(int per_segment, Flow flow = {}) {
-    Shooting s(runs, basis, per_segment, flow);
+    Shooting s(runs, {basis}, per_segment, flow);
     Vector noise(basis->variables());
     for (int i = 0; i < noise.size(); ++i) noise[i] = 0.5 + 0.25 * i;
     s.set_noise(noise);
@@ -112,6 +113,67 @@ TEST(ShootingTest, SensitivitiesAreTheComplexStepDerivativesOfTheSameFlow) {
                       1e-13 * (1 + std::abs(e.ends(j, i))));
         }
       }
+    }
+  }
+}
+
+TEST(ShootingTest, SensitivitiesOfFunctionsAndOfNumbersInsideAreThoseOfDifferences) {
+  // Two functions with numbers, one of which both equations share, beside monomials.
+  Problem problem(2, 2, {9, 5, 31}, 11);
+  Tape tape({"x", "y"});
+  const int hill = parse_expression("x^2/(k^2 + x^2)", tape),
+            wave = parse_expression("y*sin(x - m)", tape),
+            plain = parse_expression("exp(-y)", tape);
+  Vector offset(2), scale(2);
+  offset << 0.3, 0;
+  scale << 1.5, 0.7;
+  const auto functions = std::make_shared<const FunctionTerms>(
+      tape, std::vector<FunctionTerms::Term>{{hill, 1}, {wave, 2}, {plain, 0.5}},
+      std::vector<InnerNumber>{{"k", 0.8, 2e-3, true}, {"m", 0.1, 1e-2, false}}, offset, scale, 2);
+  const TermLibrary library{problem.basis, functions};
+  const int F = problem.basis->size();
+  const Support support = {{0, 2}, {0, F}, {0, F + 1}, {1, 1}, {1, F}, {1, F + 2}};
+  Vector theta(8);
+  theta << 0.9, -1.1, 0.4, -0.6, 0.7, 0.3, 120, -35;  // the last two are z of k and m
+  EXPECT_EQ(numbers_inside(library, support), (std::vector{0, 1}));
+  problem.shooting(4);
+  for (const FlowMethod method : {FlowMethod::rk4, FlowMethod::rk8}) {
+    const Shooting s(problem.runs, library, 4, {method, 0, 1});
+    Matrix starts(s.segments(), 2);
+    Stream stream(3, Purpose::initial_state, 0);
+    for (auto& x : starts.reshaped()) x = 0.7 * stream.normal();
+    const auto e = s.evaluate(support, theta, starts, true);
+    const auto plainly = s.evaluate(support, theta, starts, false);
+    EXPECT_EQ(e.ends, plainly.ends);
+    for (long c = 0; c < theta.size(); ++c) {
+      const double h = c < 6 ? 1e-4 : 0.1;
+      const auto at = [&](double by) {
+        Vector moved = theta;
+        moved[c] += by;
+        return s.evaluate(support, moved, starts, false).ends;
+      };
+      const Matrix slope = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+      for (int j = 0; j < s.segments(); ++j)
+        for (int i = 0; i < 2; ++i)
+          EXPECT_NEAR(e.flow(j * 2 + i, 2 + c), slope(j, i),
+                      1e-9 * (1e-3 + slope.cwiseAbs().maxCoeff()))
+              << "column " << c;
+    }
+    // What a field of the same terms gives at the starts.
+    const SparseField field{library, support, theta};
+    const VectorField dense_field(dense(field, 2));
+    const Vector u = starts.row(0).transpose();
+    Vector f(2), above(2), below(2);
+    dense_field(0, u.data(), f.data());
+    EXPECT_LT((design(field, u, 2).leftCols(6) * theta.head(6) - f).norm(), 1e-14 * f.norm());
+    const Matrix J = jacobian(dense_field, u);
+    for (int v = 0; v < 2; ++v) {
+      Vector moved = u;
+      moved[v] = u[v] + 1e-5;
+      dense_field(0, moved.data(), above.data());
+      moved[v] = u[v] - 1e-5;
+      dense_field(0, moved.data(), below.data());
+      EXPECT_LT((J.col(v) - (above - below) / 2e-5).norm(), 1e-8 * J.norm());
     }
   }
 }
@@ -163,7 +225,7 @@ TEST(ShootingTest,
     // 1250 rows make more segments than one job takes.
     const DrivenProblem problem(
         n, n == 2 ? std::vector<int>{9, 5, 31, 1250} : std::vector<int>{9, 5, 31}, 7);
-    const Shooting s(problem.runs, problem.basis, 4, {});
+    const Shooting s(problem.runs, {problem.basis}, 4, {});
     EXPECT_EQ(s.dimension(), n);
     const Matrix starts = problem.starts(s);
     const auto e = s.evaluate(problem.support, problem.theta, starts, true);
@@ -243,7 +305,7 @@ TEST(ShootingTest, ALinearInputIsAVariableWithAConstantSlope) {
     for (const FlowMethod method : {FlowMethod::rk4, FlowMethod::rk8}) {
       const auto shared = std::make_shared<MonomialBasis>(n + 1, 3);
       const Flow flow{method, 0.07, 1};
-      const Shooting a({driven}, shared, 3, flow), b({whole}, shared, 3, flow);
+      const Shooting a({driven}, {shared}, 3, flow), b({whole}, {shared}, 3, flow);
       ASSERT_EQ(a.segments(), b.segments());
       Matrix starts(a.segments(), n + 1);
       for (int j = 0; j < a.segments(); ++j) {
@@ -309,7 +371,7 @@ struct Dense {
             {run.times.begin() + segment.first, run.times.begin() + segment.first + k + 1},
             Matrix::Zero(k + 1, n),
             Matrix::Zero(k + 1, n)};
-        const Shooting one({part}, s.basis(), k + 1, s.flow());
+        const Shooting one({part}, s.library(), k + 1, s.flow());
         const auto e = one.evaluate(problem.support, problem.theta, problem.starts.row(j), true);
         for (int i = 0; i < n; ++i) {
           const double w = std::sqrt(run.weights(segment.first + k, i)) / s.noise()[i];
@@ -406,7 +468,7 @@ TEST(ShootingTest, GapsOfTheSizeThatForecastsNeed) {
   const Vector theta = Vector::Constant(1, -1), gap_sd = Vector::Constant(1, 0.1);
   ObservedRun run{{}, Matrix::Zero(segments + 1, 1), Matrix::Ones(segments + 1, 1)};
   for (int k = 0; k <= segments; ++k) run.times.push_back(0.1 * k);
-  const Shooting s({run}, basis, 1, {FlowMethod::rk8, 0.1, 1});
+  const Shooting s({run}, {basis}, 1, {FlowMethod::rk8, 0.1, 1});
   ASSERT_GE(s.segments(), segments);
   // Kicks of that size, each like the last: cov(κ_j, κ_k) = size² ρ^|j-k|.
   const auto needed = [&](double size, double rho, std::uint64_t seed) {
@@ -483,7 +545,7 @@ TEST(ShootingTest, ContinuityLimits) {
     chain.row(j + 1) = s.evaluate(problem.support, problem.theta, chain, false).ends.row(j);
   const auto on = s.evaluate(problem.support, problem.theta, chain, true);
   const Sweep tight = sweep(s, on, problem.theta, chain, 1e-7 * s.noise());
-  Shooting whole(problem.runs, problem.basis, 40, {});
+  Shooting whole(problem.runs, {problem.basis}, 40, {});
   whole.set_noise(s.noise());
   const auto one = whole.evaluate(problem.support, problem.theta, chain.topRows(1), true);
   const Sweep shot = sweep(whole, one, problem.theta, chain.topRows(1), 1.0 * whole.noise());
@@ -496,7 +558,7 @@ TEST(ShootingTest, FlowsHaveTheirOrder) {
   const auto basis = std::make_shared<MonomialBasis>(1, 2);
   const Support support = {{0, 2}};
   const auto error = [&](FlowMethod method, int substeps) {
-    const Shooting s({{{0, 1.2}, Matrix::Zero(2, 1), Matrix::Zero(2, 1)}}, basis, 2,
+    const Shooting s({{{0, 1.2}, Matrix::Zero(2, 1), Matrix::Zero(2, 1)}}, {basis}, 2,
                      {method, 0, substeps});
     return std::abs(
         s.evaluate(support, Vector::Ones(1), Matrix::Constant(1, 1, 0.5), false).ends(0, 0) -
@@ -509,7 +571,8 @@ TEST(ShootingTest, FlowsHaveTheirOrder) {
 
 TEST(ShootingTest, ThreadsDoNotChangeBits) {
   Problem problem(3, 2, {4000}, 13);
-  Shooting one(problem.runs, problem.basis, 5, {}, 1), four(problem.runs, problem.basis, 5, {}, 4);
+  Shooting one(problem.runs, {problem.basis}, 5, {}, 1),
+      four(problem.runs, {problem.basis}, 5, {}, 4);
   const Matrix starts = Matrix::Constant(one.segments(), 3, 0.3);
   const auto a = one.evaluate(problem.support, problem.theta, starts, true);
   const auto b = four.evaluate(problem.support, problem.theta, starts, true);

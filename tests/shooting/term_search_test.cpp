@@ -34,13 +34,14 @@ struct Searched {
   long steps = 0;
   Budget budget = {};
   Observer observer = ignore_progress;
+  OfferedFunctions offered = {};
   TermSearch search;
 
   explicit Searched(const ObservedRun& run, int degree = 2, Vector active = Vector::Ones(2))
       : runs{run},
         smoothed(smooth(runs, false)),
-        search(runs, std::make_shared<MonomialBasis>(2, degree), options, active, std::nullopt,
-               smoothed, steps, budget, observer) {}
+        search(runs, {std::make_shared<MonomialBasis>(2, degree)}, offered, options, active,
+               std::nullopt, smoothed, steps, budget, observer) {}
 };
 
 TEST(TermSearchTest, CandidatesAreAllTermsOfWhatMoves) {

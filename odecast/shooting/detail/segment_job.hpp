@@ -24,7 +24,9 @@ struct SegmentJob {
   const double* parameter_values;
   int terms;
   const int *equation, *term;  ///< of each term
-  const double* theta;
+  int summed;                  ///< those whose coefficient is not 0
+  const int *summed_equation, *summed_term;
+  const double* summed_theta;
   int slopes;              ///< entries of the Jacobian: ∂f_row/∂u_column += value φ
   const int* slope_place;  ///< row × variables + column
   const int* slope_term;

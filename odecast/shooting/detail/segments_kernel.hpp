@@ -76,8 +76,9 @@ struct Segments {
       run_functions(job.tape, Sensitive ? job.nodes : job.value_nodes, at, parameters,
                     p + job.monomials);
     for (int i = 0; i < n; ++i) f[i] = 0.0;
-    for (int c = 0; c < job.terms; ++c)
-      f[job.equation[c]] = f[job.equation[c]] + Pack(job.theta[c]) * p[job.term[c]];
+    for (int c = 0; c < job.summed; ++c)
+      f[job.summed_equation[c]] =
+          f[job.summed_equation[c]] + Pack(job.summed_theta[c]) * p[job.summed_term[c]];
   }
 
   /// One step of length h. With v' = J v + ∂f/∂θ along the same stages, S keeps the exact
