@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "apps/odecast/commands.hpp"
@@ -10,13 +11,39 @@
 
 namespace odecast::cli {
 
+namespace {
+
+/// Powers of a monomial; of a function its expression and what is inside it.
+Json term_json(const Model& model, const Term& t, const std::vector<NumberInside>& known) {
+  Json j;
+  if (t.function) {
+    j["expression"] = term_text(model, t);
+    j["numbers"] = Json::object();
+    const auto& inside = model.polynomial()->functions->numbers_of(*t.function);
+    for (const NumberInside& k : known)
+      if (std::binary_search(inside.begin(), inside.end(), k.number))
+        j["numbers"][k.name] = {{"mean", k.mean}, {"sd", k.sd}};
+  } else {
+    j["powers"] = t.powers;
+  }
+  j["mean"] = t.mean;
+  j["sd"] = t.sd;
+  return j;
+}
+
+}  // namespace
+
 Json equations_json(const Model& model) {
   Json list = Json::array();
+  const std::vector<NumberInside> mean = numbers_inside(model),
+                                  of_best = best_set_probability(model)
+                                                ? numbers_inside(model, Centre::best)
+                                                : std::vector<NumberInside>();
   for (const Equation& e : equations(model)) {
     Json terms = Json::array();
     for (const Term& t : e.terms) {
-      terms.push_back(
-          {{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}, {"probability", t.probability}});
+      terms.push_back(term_json(model, t, mean));
+      terms.back()["probability"] = t.probability;
       if (t.median) terms.back()["median"] = *t.median;
     }
     list.push_back({{"variable", e.variable}, {"terms", terms}});
@@ -29,8 +56,7 @@ Json equations_json(const Model& model) {
     Json best = Json::array();
     for (const ReadableEquation& e : readable_equations(model, 0, Centre::best)) {
       Json terms = Json::array();
-      for (const Term& t : e.terms)
-        terms.push_back({{"powers", t.powers}, {"mean", t.mean}, {"sd", t.sd}});
+      for (const Term& t : e.terms) terms.push_back(term_json(model, t, of_best));
       best.push_back({{"variable", e.variable}, {"terms", terms}});
     }
     j["best"] = {{"probability", *probability}, {"equations", best}};

@@ -103,8 +103,8 @@ Exponents lyapunov(const Arguments& a, const Model* model, const Observer& obser
   // quick.
   const double unit = model ? unit_of_time(*model) : 1;
   if (model && !options.map) {
-    const double quick =
-        time_scale(posterior->mean_field(), model->scaling.to_model(start), model->step / unit);
+    const double quick = time_scale(followed_field(*model, *posterior),
+                                    model->scaling.to_model(start), model->step / unit);
     options = {.until = 16'000 * quick, .transient = 800 * quick, .interval = 2 * quick};
   }
   if (a.given("--until")) options.until = a.number("--until") / unit;
@@ -113,8 +113,8 @@ Exponents lyapunov(const Arguments& a, const Model* model, const Observer& obser
   if (!model)
     return {lyapunov_spectrum(system->field, start, options, observer), {}, system->lyapunov};
   const Vector from = model->scaling.to_model(start);
-  Exponents found{
-      in_units(lyapunov_spectrum(posterior->mean_field(), from, options, observer), unit)};
+  Exponents found{in_units(
+      lyapunov_spectrum(followed_field(*model, *posterior), from, options, observer), unit)};
   if (const long count = a.whole("--draws", 0, 100000); count > 0)
     found.draws = of_draws(*model, from, options, count, a, observer);
   return found;

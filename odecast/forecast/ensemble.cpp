@@ -64,7 +64,7 @@ struct Member {
 
 /// Members on their way: field, driven where it has inputs, and state at a time they share.
 struct Underway {
-  bool lanes;  ///< all are polynomial
+  bool lanes;  ///< all have their terms
   std::vector<const VectorField*> fields = {};
   std::vector<double> states = {};  ///< member × variable
 };
@@ -77,9 +77,12 @@ void advance(const EnsembleSetting& s, const Underway& now, double t0,
     problems.t0 = t0;
     problems.times = times;
     problems.basis = now.fields[0]->polynomial()->basis.get();
+    problems.functions = now.fields[0]->polynomial()->functions.get();
     for (const VectorField* field : now.fields) {
       const Matrix& c = field->polynomial()->coefficients;
       problems.coefficients.insert(problems.coefficients.end(), c.data(), c.data() + c.size());
+      const std::vector<double>& z = field->polynomial()->numbers;
+      problems.numbers.insert(problems.numbers.end(), z.begin(), z.end());
     }
     problems.starts = now.states;
     solve_lanes(problems, s.solver, states, ends);

@@ -1,6 +1,7 @@
 #include "odecast/model/coefficients.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "odecast/core/error.hpp"
@@ -53,6 +54,18 @@ double user_unit(const Model& model, int equation, const std::vector<int>& power
   return unit;
 }
 
+TermLibrary term_library(const Model& model) {
+  const PolynomialPart& part = *model.polynomial();
+  return {std::make_shared<MonomialBasis>(model.dimension() + model.inputs.size(), part.degree),
+          part.functions};
+}
+
+double user_unit(const Model& model, const TermLibrary& library, const FieldTerm& term) {
+  if (!library.is_function(term.term))
+    return user_unit(model, term.equation, library.basis->powers(term.term));
+  return model.rate()[term.equation] / library.functions->term(library.function(term.term)).unit;
+}
+
 std::optional<BestSet> best_set(const Model& model) {
   const PolynomialPart* part = model.polynomial();
   if (!part || part->sets.empty() || part->sets.front().covariance.size() == 0) return std::nullopt;
@@ -79,13 +92,21 @@ SetOfTerms most_probable_terms(const Model& model) {
     throw_usage({"covariance", "a model without sets of terms",
                  "one of fit's default, or regression", "Take that of many draws."});
   const CoefficientSet& set = *best->set;
-  const auto basis = monomials(model);
+  const TermLibrary library = term_library(model);
   Vector unit(set.theta.size());
   for (std::size_t k = 0; k < set.support.size(); ++k)
-    unit[static_cast<Eigen::Index>(k)] =
-        user_unit(model, set.support[k].equation, basis->powers(set.support[k].term));
-  return {set.support, unit.cwiseProduct(set.theta),
-          unit.asDiagonal() * set.covariance * unit.asDiagonal()};
+    unit[static_cast<Eigen::Index>(k)] = user_unit(model, library, set.support[k]);
+  Vector mean = unit.cwiseProduct(set.theta);
+  const std::vector<int> numbers = numbers_inside(library, set.support);
+  auto at = static_cast<Eigen::Index>(set.support.size());
+  for (const int k : numbers) {
+    const InnerNumber& number = library.functions->numbers()[static_cast<std::size_t>(k)];
+    mean[at] = number.value(set.theta[at]);
+    unit[at] = number.slope(set.theta[at]);
+    ++at;
+  }
+  return {set.support, std::move(mean), unit.asDiagonal() * set.covariance * unit.asDiagonal(),
+          numbers};
 }
 
 std::shared_ptr<const MonomialBasis> monomials(const Model& model) {
@@ -100,18 +121,40 @@ CoefficientDraws draw_coefficients(const Model& model, long draws, std::uint64_t
   const auto basis = monomials(model);
   const auto posterior = make_posterior(model);
   const Eigen::Index n = model.dimension();
-  checked_size(static_cast<double>(draws) * static_cast<double>(n * basis->size()), 100'000'000,
-               "coefficients", "Ask for fewer draws.");
+  const FunctionTerms* functions =
+      model.polynomial() ? model.polynomial()->functions.get() : nullptr;
+  const Eigen::Index more = functions ? functions->size() : 0;
+  const auto inside =
+      functions ? static_cast<Eigen::Index>(functions->numbers().size()) : Eigen::Index{0};
+  checked_size(
+      static_cast<double>(draws) * static_cast<double>(n * (basis->size() + more) + inside),
+      100'000'000, "coefficients", "Ask for fewer draws.");
   const Matrix T = change_of_units(*basis, argument_scaling(model));
   const Vector rate = model.rate(), base = model.base();
   CoefficientDraws result;
+  if (functions)
+    result.numbers = Matrix::Constant(draws, inside, std::numeric_limits<double>::quiet_NaN());
   for (long k = 0; k < draws; ++k) {
     if (k % 256 == 0) observer("drawing", static_cast<double>(k) / static_cast<double>(draws));
     const auto index = static_cast<std::uint64_t>(k);
     const VectorField field = posterior->draw(seed, index);
-    Matrix& c = result.coefficients.emplace_back(rate.asDiagonal() *
-                                                 (field.polynomial()->coefficients * T));
+    const PolynomialField& drawn = *field.polynomial();
+    Matrix& c = result.coefficients.emplace_back(
+        rate.asDiagonal() * (functions ? Matrix(drawn.coefficients.leftCols(basis->size()) * T)
+                                       : Matrix(drawn.coefficients * T)));
     c.col(0) += base;
+    if (functions) {
+      c.conservativeResize(n, basis->size() + more);
+      for (int f = 0; f < functions->size(); ++f) {
+        const auto column = drawn.coefficients.col(basis->size() + f);
+        c.col(basis->size() + f) = rate.cwiseProduct(column) / functions->term(f).unit;
+        if ((column.array() == 0).all()) continue;
+        for (const int q : functions->numbers_of(f)) {
+          const auto at = static_cast<std::size_t>(q);
+          result.numbers(k, q) = functions->numbers()[at].value(drawn.numbers[at]);
+        }
+      }
+    }
     const auto start = posterior->draw_start(seed, index);
     if (!start) continue;
     if (k == 0) result.starts.resize(draws, n);

@@ -44,9 +44,10 @@ Vector term_sizes(const Model& model) {
 }
 
 /// How much a term can contribute over the data.
-double size_of(const Term& term, const Vector& sizes) {
+double size_of(const Term& term, const Vector& sizes, const Model& model) {
   double size = std::abs(term.mean) + term.sd;
   if (size == 0) return 0;  // and not 0 × ∞
+  if (term.function) size *= model.polynomial()->functions->term(*term.function).unit;
   for (std::size_t v = 0; v < term.powers.size(); ++v)
     size *= integer_power(sizes[static_cast<Eigen::Index>(v)], term.powers[v]);
   return std::min(size, std::numeric_limits<double>::max());
@@ -59,17 +60,18 @@ std::vector<Equation> of_best_set(std::vector<Equation> all, const Model& model)
     throw_usage({"equations", "a model without sets of terms",
                  "one of fit's default, or regression", "Ask for the mean."});
   const CoefficientSet& set = *best->set;
-  const MonomialBasis basis(model.dimension() + model.inputs.size(), model.polynomial()->degree);
-  std::map<std::pair<int, std::vector<int>>, std::size_t> place;
-  for (std::size_t k = 0; k < set.support.size(); ++k)
-    place[{set.support[k].equation, basis.powers(set.support[k].term)}] = k;
+  const TermLibrary library = term_library(model);
+  std::map<FieldTerm, std::size_t> place;
+  for (std::size_t k = 0; k < set.support.size(); ++k) place[set.support[k]] = k;
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::vector<Term> terms;
     for (Term& t : all[i].terms) {
-      const auto at = place.find({static_cast<int>(i), t.powers});
+      const auto at =
+          place.find({static_cast<int>(i), t.function ? library.basis->size() + *t.function
+                                                      : library.basis->find(t.powers)});
       if (at == place.end()) continue;
       const auto k = static_cast<Eigen::Index>(at->second);
-      const double unit = user_unit(model, static_cast<int>(i), t.powers);
+      const double unit = user_unit(model, library, at->first);
       t.mean = unit * set.theta[k];
       t.sd = std::abs(unit) * std::sqrt(std::max(0.0, set.covariance(k, k)));
       terms.push_back(std::move(t));
@@ -96,6 +98,26 @@ std::vector<Equation> centred(std::vector<Equation> all, const Model& model, Cen
   return all;
 }
 
+/// A function behind its coefficient, as text or LaTeX.
+std::string function_text(const Model& model, int function, bool latex) {
+  const FunctionTerms& all = *model.polynomial()->functions;
+  const int node = all.term(function).node;
+  const std::string text =
+      latex ? expression_latex(all.tape(), node) : printable(expression_text(all.tape(), node));
+  if (!in_brackets(all.tape(), node)) return text;
+  return latex ? "\\left(" + text + "\\right)" : "(" + text + ")";
+}
+
+std::string number_line(const NumberInside& k, bool latex) {
+  const auto [mean, sd] = rounded_coefficient(std::abs(k.mean), k.sd);
+  const std::string value = (k.mean < 0 ? "-" : "") + mean;
+  if (latex)
+    return fmt::format("{} &= {}{}", latex_name(k.name), value,
+                       k.sd > 0 ? " \\pm " + sd : std::string());
+  return fmt::format("{} = {}{}\n", printable(k.name), value,
+                     k.sd > 0 ? "(±" + sd + ")" : std::string());
+}
+
 std::string people_text(const Model& model, bool latex, double smallest, Centre centre) {
   auto names = model.arguments();
   const Vector offset = model.term_offsets();
@@ -105,7 +127,8 @@ std::string people_text(const Model& model, bool latex, double smallest, Centre 
   std::string text;
   std::size_t hidden = 0;
   bool first_line = true;
-  for (const ReadableEquation& e : readable_equations(model, smallest, centre)) {
+  const std::vector<ReadableEquation> readable = readable_equations(model, smallest, centre);
+  for (const ReadableEquation& e : readable) {
     const auto& terms = e.terms;
     hidden += e.left_out;
     if (latex && !first_line) text += " \\\\\n";
@@ -121,19 +144,24 @@ std::string people_text(const Model& model, bool latex, double smallest, Centre 
       const Term& t = terms[i];
       const bool negative = t.mean < 0;
       const auto [mean, sd] = rounded_coefficient(std::abs(t.mean), t.sd);
-      const bool constant = std::all_of(t.powers.begin(), t.powers.end(), [](int p) { return !p; });
       if (latex) {
         text += i == 0 ? (negative ? "-" : "") : (negative ? " - " : " + ");
         text += t.sd > 0 ? fmt::format("({} \\pm {})", mean, sd) : mean;
-        if (!constant) text += "\\," + latex_monomial(t.powers, names);
+        if (!t.constant())
+          text += "\\," + (t.function ? function_text(model, *t.function, true)
+                                      : latex_monomial(t.powers, names));
       } else {
         text += i == 0 ? (negative ? " -" : " ") : (negative ? " - " : " + ");
         text += t.sd > 0 ? fmt::format("{}(±{})", mean, sd) : mean;
-        if (!constant) text += " " + monomial_text(t.powers, names);
+        if (!t.constant())
+          text += " " + (t.function ? function_text(model, *t.function, false)
+                                    : monomial_text(t.powers, names));
       }
     }
     if (!latex) text += '\n';
   }
+  for (const NumberInside& k : numbers_inside(model, readable, centre))
+    text += (latex ? " \\\\\n" : "") + number_line(k, latex);
   const std::string note =
       hidden == 0 ? ""
                   : fmt::format(
@@ -148,18 +176,20 @@ std::string people_text(const Model& model, bool latex, double smallest, Centre 
 /// Mean, sd and probability of every coefficient over the mixture, in the user's units.
 std::vector<Equation> polynomial_equations(const Model& model) {
   const PolynomialPosterior posterior = polynomial_posterior(model);
-  const MonomialBasis& basis = *posterior.library().basis;
+  const TermLibrary& library = posterior.library();
   const PolynomialPosterior::Coefficients all = posterior.coefficients();
   const Matrix median = posterior.atoms() > 0 ? posterior.median_coefficients() : Matrix();
   std::vector<Equation> result;
   for (int i = 0; i < model.dimension(); ++i) {
     Equation equation{model.variables[static_cast<std::size_t>(i)], {}};
-    for (int m = 0; m < basis.size(); ++m) {
+    for (int m = 0; m < library.size(); ++m) {
       if (all.probability(i, m) == 0) continue;
-      const double unit = user_unit(model, i, basis.powers(m));
-      equation.terms.push_back({basis.powers(m), unit * all.mean(i, m),
-                                std::abs(unit) * all.sd(i, m),
+      const bool function = library.is_function(m);
+      const double unit = user_unit(model, library, {i, m});
+      equation.terms.push_back({function ? std::vector<int>() : library.basis->powers(m),
+                                unit * all.mean(i, m), std::abs(unit) * all.sd(i, m),
                                 std::min(1.0, all.probability(i, m))});
+      if (function) equation.terms.back().function = library.function(m);
       if (median.size() > 0) equation.terms.back().median = unit * median(i, m);
     }
     result.push_back(std::move(equation));
@@ -216,27 +246,43 @@ std::string c_function(const std::vector<Equation>& all, const Model& model, Cen
     for (char& c : name)
       if (c == '*' || c == '\\' || c == '/') c = '_';
   }
-  std::string text =
-      model.kind == ModelKind::map
-          ? fmt::format(
-                "/* The {} map learnt by odecast. u = {{{}}}. */\n"
-                "void odecast_map(const double *u, double *next)\n{{\n",
-                which, fmt::join(names, ", "))
-          : fmt::format(
-                "/* The {} field learnt by odecast. u = {{{}}}. */\n"
-                "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
-                which, fmt::join(names, ", "));
+  const std::vector<FunctionShare> shares = function_shares(model, centre);
+  std::string text = shares.empty() ? "" : "#include <math.h>\n\n";
+  text += model.kind == ModelKind::map
+              ? fmt::format(
+                    "/* The {} map learnt by odecast. u = {{{}}}. */\n"
+                    "void odecast_map(const double *u, double *next)\n{{\n",
+                    which, fmt::join(names, ", "))
+              : fmt::format(
+                    "/* The {} field learnt by odecast. u = {{{}}}. */\n"
+                    "void odecast_field(double t, const double *u, double *dudt)\n{{\n  (void)t;\n",
+                    which, fmt::join(names, ", "));
   const char* result = model.kind == ModelKind::map ? "next" : "dudt";
   const Vector offset = model.term_offsets();
   for (std::size_t i = 0; i < all.size(); ++i) {
     text += fmt::format("  {}[{}] = 0.0", result, i);
     for (const Term& t : all[i].terms) {
+      if (t.function) continue;
       text += fmt::format("\n    + {:.17g}", t.mean);
       for (std::size_t v = 0; v < t.powers.size(); ++v)
         for (int p = 0; p < t.powers[v]; ++p)
           text += " * " + shifted(fmt::format("u[{}]", v), offset[static_cast<Eigen::Index>(v)]);
     }
     text += ";\n";
+  }
+  for (std::size_t first = 0; first < shares.size();) {  // those with the same numbers inside
+    std::size_t end = first;
+    std::vector<int> nodes;
+    const FunctionTerms& functions = *model.polynomial()->functions;
+    for (; end < shares.size() && shares[end].numbers == shares[first].numbers; ++end)
+      nodes.push_back(functions.term(shares[end].function).node);
+    const CExpressions c = expressions_c(functions.tape(), nodes, shares[first].numbers);
+    text += "  {\n" + c.statements;
+    for (std::size_t k = first; k < end; ++k)
+      text += fmt::format("  {}[{}] += {:.17g} * ({});\n", result, shares[k].equation,
+                          shares[k].coefficient, c.values[k - first]);
+    text += "  }\n";
+    first = end;
   }
   return text + "}\n";
 }
@@ -282,6 +328,115 @@ std::vector<Equation> kernel_equations(const Model& model) {
 
 }  // namespace
 
+bool Term::constant() const {
+  return !function && std::all_of(powers.begin(), powers.end(), [](int p) { return p == 0; });
+}
+
+bool in_brackets(const Tape& tape, int node) {
+  const Op op = tape[node].op;
+  if (op == Op::add || op == Op::subtract || op == Op::negate) return true;
+  while (tape.is(node, Op::multiply) || tape.is(node, Op::divide)) node = tape[node].left;
+  return tape.is(node, Op::number) || tape.is(node, Op::negate);
+}
+
+std::string term_text(const Model& model, const Term& term) {
+  if (!term.function) return monomial_text(term.powers, term_arguments(model));
+  const FunctionTerms& all = *model.polynomial()->functions;
+  return expression_text(all.tape(), all.term(*term.function).node);
+}
+
+std::vector<NumberInside> numbers_inside(const Model& model, Centre centre) {
+  std::vector<NumberInside> result;
+  const PolynomialPart* part = model.polynomial();
+  if (!part || !part->functions) return result;
+  const TermLibrary library = term_library(model);
+  const auto best = centre == Centre::best ? best_set(model) : std::nullopt;
+  const std::vector<double> median = centre == Centre::median
+                                         ? polynomial_posterior(model).median_numbers()
+                                         : std::vector<double>();
+  for (std::size_t q = 0; q < part->functions->numbers().size(); ++q) {
+    const InnerNumber& number = part->functions->numbers()[q];
+    struct Known {
+      double weight, value, sd;
+    };
+    std::vector<Known> known;
+    double weight = 0, mean = 0, square = 0;
+    for (const CoefficientSet& set : part->sets) {
+      if (best && best->set != &set) continue;
+      const std::vector<int> inside = numbers_inside(library, set.support);
+      const auto found = std::find(inside.begin(), inside.end(), static_cast<int>(q));
+      if (found == inside.end()) continue;
+      const auto at = static_cast<Eigen::Index>(set.support.size()) + (found - inside.begin());
+      const double variance = set.covariance.size() > 0 ? set.covariance(at, at) : 0;
+      known.push_back({set.weight, number.value(set.theta[at]),
+                       std::abs(number.slope(set.theta[at])) * std::sqrt(std::max(0.0, variance))});
+      weight += set.weight;
+    }
+    if (known.empty() || !(weight > 0)) continue;
+    for (const Known& k : known) mean += k.weight / weight * k.value;
+    for (const Known& k : known)
+      square += k.weight / weight * (k.sd * k.sd + (k.value - mean) * (k.value - mean));
+    result.push_back({static_cast<int>(q), number.name,
+                      median.empty() ? mean : number.value(median[q]), std::sqrt(square)});
+  }
+  return result;
+}
+
+std::vector<NumberInside> numbers_inside(const Model& model,
+                                         const std::vector<ReadableEquation>& equations,
+                                         Centre centre) {
+  std::vector<NumberInside> all = numbers_inside(model, centre);
+  std::erase_if(all, [&](const NumberInside& k) {
+    for (const ReadableEquation& e : equations)
+      for (const Term& t : e.terms) {
+        if (!t.function) continue;
+        const auto& inside = model.polynomial()->functions->numbers_of(*t.function);
+        if (std::binary_search(inside.begin(), inside.end(), k.number)) return false;
+      }
+    return true;
+  });
+  return all;
+}
+
+std::vector<FunctionShare> function_shares(const Model& model, Centre centre) {
+  std::vector<FunctionShare> result;
+  const PolynomialPart* part = model.polynomial();
+  if (!part || !part->functions) return result;
+  const FunctionTerms& functions = *part->functions;
+  const TermLibrary library = term_library(model);
+  const auto values = [&](const std::vector<double>& z) {
+    std::vector<double> of;
+    for (std::size_t k = 0; k < z.size(); ++k) of.push_back(functions.numbers()[k].value(z[k]));
+    return of;
+  };
+  // One share of each term where its numbers are the same in all sets.
+  const auto best = centre == Centre::best ? best_set(model) : std::nullopt;
+  const std::vector<double> one = best ? all_numbers(library, best->set->support, best->set->theta)
+                                  : centre == Centre::median
+                                      ? polynomial_posterior(model).median_numbers()
+                                      : std::vector<double>(functions.numbers().size(), 0);
+  const std::vector<Equation> terms = centred(equations(model), model, centre);
+  for (std::size_t i = 0; i < terms.size(); ++i)
+    for (const Term& t : terms[i].terms)
+      if (t.function && (centre != Centre::mean || functions.numbers_of(*t.function).empty()))
+        result.push_back({static_cast<int>(i), *t.function, t.mean, values(one)});
+  if (centre != Centre::mean) return result;
+  for (const CoefficientSet& set : part->sets) {
+    const std::vector<double> own = values(all_numbers(library, set.support, set.theta));
+    for (std::size_t c = 0; c < set.support.size(); ++c) {
+      const FieldTerm& t = set.support[c];
+      if (!library.is_function(t.term)) continue;
+      const int f = library.function(t.term);
+      if (functions.numbers_of(f).empty()) continue;
+      result.push_back(
+          {t.equation, f,
+           set.weight * user_unit(model, library, t) * set.theta[static_cast<Eigen::Index>(c)],
+           own});
+    }
+  }
+  return result;
+}
+
 std::vector<std::string> term_arguments(const Model& model) {
   std::vector<std::string> names = model.arguments();
   const Vector offset = model.term_offsets();
@@ -302,7 +457,7 @@ std::vector<Equation> equations(const Model& model) {
       if (!std::isfinite(t.mean) || !std::isfinite(t.sd) || !std::isfinite(t.median.value_or(0)))
         throw_data({"equations, " + model.left_side(e.variable),
                     fmt::format("a coefficient of {} that overflows in the units of the data",
-                                monomial_text(t.powers, term_arguments(model))),
+                                term_text(model, t)),
                     "finite numbers",
                     "Fit again with columns in units in which their values are near 1."});
   return all;
@@ -314,16 +469,16 @@ std::vector<ReadableEquation> readable_equations(const Model& model, double smal
   const Vector sizes = term_sizes(model);
   for (const Equation& e : centred(equations(model), model, centre)) {
     double largest = 0;
-    for (const Term& t : e.terms) largest = std::max(largest, size_of(t, sizes));
+    for (const Term& t : e.terms) largest = std::max(largest, size_of(t, sizes, model));
     std::vector<Term> terms;
     // A posterior of terms that the data support knows a small one from none; masks do not.
     const auto certain = [&](const Term& t) {
       return model.polynomial() && t.sd > 0 && std::abs(t.mean) > 5 * t.sd;
     };
     for (const Term& t : e.terms)
-      if (size_of(t, sizes) >= smallest * largest || certain(t)) terms.push_back(t);
+      if (size_of(t, sizes, model) >= smallest * largest || certain(t)) terms.push_back(t);
     std::stable_sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
-      return size_of(a, sizes) > size_of(b, sizes);
+      return size_of(a, sizes, model) > size_of(b, sizes, model);
     });
     const std::size_t left_out = e.terms.size() - terms.size();
     result.push_back({e.variable, std::move(terms), left_out});
@@ -351,7 +506,7 @@ namespace {
 bool same_terms(const std::vector<ReadableEquation>& a, const std::vector<ReadableEquation>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& e, const auto& f) {
     return std::equal(e.terms.begin(), e.terms.end(), f.terms.begin(), f.terms.end(),
-                      [](const Term& s, const Term& t) { return s.powers == t.powers; });
+                      [](const Term& s, const Term& t) { return s.same_as(t); });
   });
 }
 
@@ -377,8 +532,6 @@ std::string describe_equations(const Model& model, double smallest) {
           "deviations:\n",
           function, *probability) +
       format_equations(model, EquationFormat::text, smallest, Centre::best);
-  std::vector<std::string> names = term_arguments(model);
-  for (auto& name : names) name = printable(name);
   std::string doubts;
   for (const Equation& e : equations(model)) {
     std::vector<Term> open;
@@ -387,11 +540,9 @@ std::string describe_equations(const Model& model, double smallest) {
     std::stable_sort(open.begin(), open.end(),
                      [](const Term& a, const Term& b) { return a.probability > b.probability; });
     std::string own;
-    for (const Term& t : open) {
-      const bool constant = std::all_of(t.powers.begin(), t.powers.end(), [](int p) { return !p; });
+    for (const Term& t : open)
       own += fmt::format("{}{} {:.2f}", own.empty() ? "" : ", ",
-                         constant ? "constant" : monomial_text(t.powers, names), t.probability);
-    }
+                         t.constant() ? "constant" : printable(term_text(model, t)), t.probability);
     if (!own.empty())
       doubts += fmt::format("  {}: {}\n", model.left_side(printable(e.variable)), own);
   }

@@ -9,18 +9,25 @@
 
 namespace odecast {
 
-/// One term of an equation: a monomial and what is known of its coefficient over the masks,
-/// exactly.
+/// One term of an equation: a monomial, or a function, and what is known of its coefficient over
+/// the masks, exactly.
 struct Term {
-  std::vector<int> powers;  ///< one per variable
+  std::vector<int> powers;  ///< one per argument; empty of a function
   double mean = 0, sd = 0;
   double probability = 0;             ///< that the coefficient is not zero
   std::optional<double> median = {};  ///< over the replicates of a bootstrap
+  std::optional<int> function = {};   ///< which of the law's functions
+
+  bool same_as(const Term& other) const {
+    return powers == other.powers && function == other.function;
+  }
+  bool constant() const;
 };
 
 struct Equation {
   std::string variable;
-  std::vector<Term> terms;  ///< in the order of MonomialBasis; exactly zero ones are left out
+  /// In the order of MonomialBasis and behind it of the functions; exactly zero ones are left out.
+  std::vector<Term> terms;
 };
 
 /// The arguments as the terms have them: "x", or "(x - 300)" where an offset is taken out
@@ -38,8 +45,8 @@ std::vector<std::string> term_arguments(const Model& model);
 std::vector<Equation> equations(const Model& model);
 
 /// An equation as people read it: terms by their size over the data, (|mean| + sd) Π size_v^power,
-/// which does not depend on units, without those below `smallest` times the largest. A posterior of
-/// coefficients keeps what is five sd from 0.
+/// of functions (|mean| + sd) unit, which does not depend on units, without those below `smallest`
+/// times the largest. A posterior of coefficients keeps what is five sd from 0.
 struct ReadableEquation {
   std::string variable;
   std::vector<Term> terms;
@@ -55,6 +62,35 @@ std::vector<ReadableEquation> readable_equations(const Model& model, double smal
 
 /// Mean and sd with as many digits as the sd supports: two of the sd.
 std::pair<std::string, std::string> rounded_coefficient(double mean, double sd);
+
+/// What is known of a number inside functions, in the user's units: its mean and sd over the sets
+/// that have it, its median over these, or those of the most probable set.
+struct NumberInside {
+  int number;  ///< as in FunctionTerms::numbers()
+  std::string name;
+  double mean = 0, sd = 0;
+};
+/// Those that some set (the most probable) has, in the order of the law.
+std::vector<NumberInside> numbers_inside(const Model& model, Centre centre = Centre::mean);
+/// Those of them that stand in these equations.
+std::vector<NumberInside> numbers_inside(const Model& model,
+                                         const std::vector<ReadableEquation>& equations,
+                                         Centre centre = Centre::mean);
+
+/// "x^2 y", "1", "x/(k + x)".
+std::string term_text(const Model& model, const Term& term);
+/// Whether a function is set in brackets behind its coefficient: sums, and what begins with a
+/// number.
+bool in_brackets(const Tape& tape, int node);
+
+/// What the functions add to the equations, exactly: coefficient g(u; numbers) in the user's units.
+/// The mean over sets whose numbers differ has a share for each of these.
+struct FunctionShare {
+  int equation, function;
+  double coefficient;
+  std::vector<double> numbers;  ///< the values of all
+};
+std::vector<FunctionShare> function_shares(const Model& model, Centre centre = Centre::mean);
 
 enum class EquationFormat { text, latex, c };
 

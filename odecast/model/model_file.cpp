@@ -23,7 +23,15 @@ using Json = nlohmann::ordered_json;
 /// trajectory posteriors with inputs; 6: trajectory posteriors with forcing. A model is written as
 /// the lowest that has it all, for older programs. 8: offsets beside coefficients, positive
 /// variables, embeddings; a model without them is of version 7. 9: noise that grows with the state.
-constexpr int kVersion = 9, kPlainVersion = 7;
+/// 10: functions beside monomials.
+constexpr int kVersion = 10, kPlainVersion = 7;
+
+int version_of(const Model& model) {
+  if (model.polynomial() && model.polynomial()->functions) return kVersion;
+  if (model.relative_noise.size() > 0) return 9;
+  const bool plain = model.positive.empty() && !model.embedding && model.term_offsets().isZero(0);
+  return plain ? kPlainVersion : kPlainVersion + 1;
+}
 
 Json to_json(const Vector& v) { return std::vector<double>(v.begin(), v.end()); }
 
@@ -42,7 +50,10 @@ Json to_json(const Model& model, const PolynomialPart& part) {
   for (const CoefficientSet& m : part.sets) {
     Json terms = Json::array();
     for (const FieldTerm& t : m.support)
-      terms.push_back({{"equation", t.equation}, {"powers", basis.powers(t.term)}});
+      if (t.term < basis.size())
+        terms.push_back({{"equation", t.equation}, {"powers", basis.powers(t.term)}});
+      else
+        terms.push_back({{"equation", t.equation}, {"function", t.term - basis.size()}});
     Json set = {
         {"weight", m.weight}, {"score", m.score}, {"terms", terms}, {"theta", to_json(m.theta)}};
     if (m.covariance.size() > 0 || m.last_state.size() > 0) set["covariance"] = flat(m.covariance);
@@ -54,6 +65,15 @@ Json to_json(const Model& model, const PolynomialPart& part) {
     sets.push_back(std::move(set));
   }
   Json json = {{"type", "coefficients"}, {"degree", part.degree}};
+  if (const auto& all = part.functions) {
+    json["functions"] = json["numbers"] = Json::array();
+    for (const FunctionTerms::Term& f : all->terms())
+      json["functions"].push_back(
+          {{"expression", expression_text(all->tape(), f.node)}, {"unit", f.unit}});
+    for (const InnerNumber& k : all->numbers())
+      json["numbers"].push_back(
+          {{"name", k.name}, {"centre", k.centre}, {"spread", k.spread}, {"positive", k.positive}});
+  }
   json["sets"] = std::move(sets);
   return json;
 }
@@ -247,21 +267,94 @@ KeptRows read_kept_rows(const Reader& read, const Json& json, std::size_t n) {
   return kept;
 }
 
-/// Of n variables, which `arguments` with those behind them determine.
-PolynomialPart read_polynomial(const Reader& read, const Json& json, std::size_t n,
-                               std::size_t arguments) {
+/// Functions of the arguments of a model whose variables, scaling and inputs are read.
+std::shared_ptr<const FunctionTerms> read_functions(const Reader& read, const Json& json,
+                                                    const Model& model) {
+  constexpr std::size_t most = 1000;
+  constexpr double most_slopes = 1e7;
+  const std::vector<std::string> arguments = model.arguments();
+  Tape tape(arguments);
+  std::vector<InnerNumber> numbers;
+  const Json& listed = read.array(json, "numbers");
+  const Json& written = read.array(json, "functions");
+  if (listed.size() > most || written.size() > most)
+    read.fail("functions", fmt::format("{} with {} numbers", written.size(), listed.size()),
+              fmt::format("at most {}", most));
+  const auto parse = [&](const std::string& text, const char* member, Tape& into) {
+    try {
+      return parse_expression(text, into, member);
+    } catch (const Error& e) {
+      read.fail(member, e.what(), "an expression of the variables, inputs and numbers");
+    }
+  };
+  for (const Json& one : listed) {
+    InnerNumber k{read.text(one, "name"), read.number(one, "centre"), read.number(one, "spread"),
+                  read.boolean(one, "positive")};
+    Tape alone(arguments);
+    if (!alone.is(parse(k.name, "numbers, name", alone), Op::parameter) ||
+        alone.parameters().front() != k.name)
+      read.fail("numbers, name", shown(k.name), "the name of a number and of no argument");
+    if (!std::isfinite(k.centre) || !std::isfinite(k.spread) || !(k.spread > 0) ||
+        (k.positive && !(k.centre > 0)))
+      read.fail("numbers", fmt::format("centre {}, spread {}", k.centre, k.spread),
+                "a spread > 0, and a centre > 0 of one that is positive");
+    const std::size_t before = tape.parameters().size();
+    tape.parameter(k.name);
+    if (tape.parameters().size() == before)
+      read.fail("numbers, name", shown(k.name) + " twice", "different names");
+    numbers.push_back(std::move(k));
+  }
+  std::vector<FunctionTerms::Term> terms;
+  double slopes = 0;
+  for (const Json& one : written) {
+    const std::string text = read.text(one, "expression");
+    const int node = parse(text, "expression", tape);
+    if (tape.parameters().size() > numbers.size())
+      read.fail("expression", shown(tape.parameters().back()), "names of arguments and numbers");
+    const double unit = read.number(one, "unit");
+    if (!(unit > 0) || !std::isfinite(unit) || !std::isfinite(1 / unit))
+      read.fail("unit", fmt::format("{}", unit), "a number > 0");
+    const auto leaves = static_cast<double>(model.variables.size() + numbers.size());
+    slopes += leaves * expression_size(tape, node);
+    terms.push_back({node, unit});
+  }
+  if (!(slopes <= most_slopes))
+    read.fail("functions", "expressions that are too large together", "fewer or shorter ones");
+  const Eigen::Index n = model.dimension(), inputs = model.inputs.size();
+  Vector offset(n + inputs), scale(n + inputs);
+  offset.head(n) = model.scaling.offset;
+  scale.head(n) = model.scaling.scale;
+  if (inputs > 0)
+    offset.tail(inputs) = model.inputs.offset, scale.tail(inputs) = model.inputs.scale;
+  return std::make_shared<const FunctionTerms>(
+      std::move(tape), std::move(terms), std::move(numbers), offset, scale, model.dimension());
+}
+
+/// Of a model whose variables, scaling and inputs are read.
+PolynomialPart read_polynomial(const Reader& read, const Json& json, const Model& model) {
+  const std::size_t n = model.variables.size(), arguments = n + model.inputs.names.size();
   PolynomialPart part;
   part.degree = static_cast<int>(read.whole(json, "degree", 1, 20));
   if (n == 0 ||
       monomial_count(static_cast<int>(arguments), part.degree) * static_cast<double>(n) > 1e5)
     read.fail("degree", fmt::format("{} with {} variables", part.degree, arguments),
               "at most 1e5 coefficients");
-  const MonomialBasis basis(static_cast<int>(arguments), part.degree);
+  const auto shared =
+      std::make_shared<const MonomialBasis>(static_cast<int>(arguments), part.degree);
+  const MonomialBasis& basis = *shared;
+  if (json.contains("functions")) part.functions = read_functions(read, json, model);
+  const TermLibrary library{shared, part.functions};
   double weight = 0;
   for (const Json& set : read.array(json, "sets")) {
     CoefficientSet m{};
     for (const Json& t : read.array(set, "terms")) {
       FieldTerm term{static_cast<int>(read.whole(t, "equation", 0, static_cast<long>(n) - 1)), -1};
+      if (part.functions && t.contains("function")) {
+        term.term = basis.size() +
+                    static_cast<int>(read.whole(t, "function", 0, part.functions->size() - 1L));
+        m.support.push_back(term);
+        continue;
+      }
       const Vector powers = read.vector(t, "powers", arguments);
       for (int k = 0; k < basis.size() && term.term < 0; ++k) {
         bool same = true;
@@ -274,7 +367,7 @@ PolynomialPart read_polynomial(const Reader& read, const Json& json, std::size_t
                   fmt::format("degree at most {}", part.degree));
       m.support.push_back(term);
     }
-    const std::size_t p = m.support.size();
+    const std::size_t p = m.support.size() + numbers_inside(library, m.support).size();
     const auto matrix = [&](const char* name, std::size_t rows, std::size_t columns) {
       const Vector values = read.vector(set, name, rows * columns);
       return Matrix(Eigen::Map<const Matrix>(values.data(), static_cast<long>(rows),
@@ -377,9 +470,11 @@ NetworkEnsemble read_members(const Reader& read, const Json& json, std::size_t n
 
 using Law = decltype(Model::law);
 
-Law read_law(const Reader& read, const Json& json, std::size_t n, std::size_t arguments) {
+/// Of a model whose variables, scaling and inputs are read.
+Law read_law(const Reader& read, const Json& json, const Model& model) {
+  const std::size_t n = model.variables.size(), arguments = n + model.inputs.names.size();
   const std::string type = read.text(json, "type");
-  if (type == "coefficients") return read_polynomial(read, json, n, arguments);
+  if (type == "coefficients") return read_polynomial(read, json, model);
   if (type == "network") return read_whole_network(read, read.array(json, "layers"), n, arguments);
   if (type != "networks") read.fail("type", type, "coefficients, network or networks");
   return read_members(read, read.array(json, "members"), n, arguments);
@@ -387,11 +482,12 @@ Law read_law(const Reader& read, const Json& json, std::size_t n, std::size_t ar
 
 /// Of files before version 7: coefficients as `trajectory` or `polynomial` beside an empty list of
 /// layers, or layers, and of an ensemble the other members.
-Law read_old_law(const Reader& read, const Json& json, std::size_t n, std::size_t arguments) {
+Law read_old_law(const Reader& read, const Json& json, const Model& model) {
+  const std::size_t n = model.variables.size(), arguments = n + model.inputs.names.size();
   for (const char* name : {"trajectory", "polynomial"})
     if (json.contains(name)) {
       if (!read.array(json, "layers").empty()) read.fail("layers", "some", "none beside it");
-      return read_polynomial(read, read.member(json, name), n, arguments);
+      return read_polynomial(read, read.member(json, name), model);
     }
   if (!json.contains("members"))
     return read_whole_network(read, read.array(json, "layers"), n, arguments);
@@ -434,10 +530,7 @@ Json parse_limited(const std::string& text, const std::string& name) {
 
 std::string model_to_text(const Model& model) {
   const auto& t = model.training;
-  const bool plain = model.positive.empty() && !model.embedding && model.term_offsets().isZero(0);
-  Json body = {{"odecast_model", model.relative_noise.size() > 0 ? kVersion
-                                 : plain                         ? kPlainVersion
-                                                                 : kPlainVersion + 1},
+  Json body = {{"odecast_model", version_of(model)},
                {"variables", model.variables},
                {"kind", model.kind == ModelKind::map ? "map" : "flow"},
                {"inputs",
@@ -570,8 +663,8 @@ Model model_from_text(const std::string& text, const std::string& name) {
     if (model.kind == ModelKind::map) read.fail(diagnosis, "a map", "a flow");
     model.trajectory = read_trajectory(read, read.member(json, diagnosis), n);
   }
-  model.law = version < 7 ? read_old_law(read, json, n, arguments)
-                          : read_law(read, read.member(json, "law"), n, arguments);
+  model.law = version < 7 ? read_old_law(read, json, model)
+                          : read_law(read, read.member(json, "law"), model);
   if (version < 8 && !model.term_offsets().isZero(0))
     read.fail("offset", "numbers that are not 0", "0 beside coefficients");
   if (json.contains("positive")) {

@@ -1,6 +1,7 @@
 #include "odecast/model/polynomial_posterior.hpp"
 
 #include <Eigen/Cholesky>
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -78,7 +79,8 @@ VectorField PolynomialPosterior::mean_field() const {
 
 VectorField PolynomialPosterior::point_field() const {
   if (atoms() > 0)
-    return VectorField(PolynomialField{library_.basis, median_coefficients(), library_.functions});
+    return VectorField(PolynomialField{library_.basis, median_coefficients(), library_.functions,
+                                       median_numbers()});
   return field(sets_.front().support, sets_.front().theta);
 }
 
@@ -155,6 +157,22 @@ Matrix PolynomialPosterior::median_coefficients() const {
     std::nth_element(of, of + above, of + values.cols());
     median.data()[q] =
         values.cols() % 2 == 1 ? of[above] : 0.5 * (*std::max_element(of, of + above) + of[above]);
+  }
+  return median;
+}
+
+std::vector<double> PolynomialPosterior::median_numbers() const {
+  if (!library_.functions) return {};
+  std::vector<std::vector<double>> found(library_.functions->numbers().size());
+  for (const CoefficientSet& m : sets_) {
+    auto at = static_cast<Eigen::Index>(m.support.size());
+    for (const int k : numbers_inside(library_, m.support))
+      found[static_cast<std::size_t>(k)].push_back(m.theta[at++]);
+  }
+  std::vector<double> median;
+  for (std::vector<double>& z : found) {
+    std::sort(z.begin(), z.end());
+    median.push_back(z.empty() ? 0 : 0.5 * (z[(z.size() - 1) / 2] + z[z.size() / 2]));
   }
   return median;
 }

@@ -43,6 +43,8 @@ class PolynomialPosterior : public Posterior {
   /// The median of every coefficient over the sets, which are points of equal weight; 0 in those
   /// without the term.
   Matrix median_coefficients() const;
+  /// The median of z of every number inside functions over the sets that have it, 0 where none has.
+  std::vector<double> median_numbers() const;
 
   const TermLibrary& library() const { return library_; }
   const std::vector<CoefficientSet>& sets() const { return sets_; }

@@ -168,6 +168,23 @@ std::string number_math(const std::string& text) {
                      first == text.npos ? "0" : text.substr(first));
 }
 
+/// "(mean ± sd)", or the mean alone.
+std::string value_math(const std::string& mean, const std::string& sd, bool known) {
+  return known ? fmt::format(
+                     "<mo stretchy=\"false\">(</mo>{}<mrow class=\"sd\"><mo form=\"infix\" "
+                     "lspace=\"0.2em\" "
+                     "rspace=\"0.2em\">±</mo>{}</mrow><mo stretchy=\"false\">)</mo>",
+                     number_math(mean), number_math(sd))
+               : number_math(mean);
+}
+
+std::string function_math(const FunctionTerms& functions, int function) {
+  const int node = functions.term(function).node;
+  const std::string text = expression_mathml(functions.tape(), node);
+  if (!in_brackets(functions.tape(), node)) return text;
+  return "<mrow><mo>(</mo>" + text + "<mo>)</mo></mrow>";
+}
+
 void write(Writer& w, const EquationList& p) {
   w.add("<div class=\"equations\"{}>\n",
         p.latex.empty() ? "" : fmt::format(" data-latex=\"{}\"", escaped(p.latex)));
@@ -186,25 +203,25 @@ void write(Writer& w, const EquationList& p) {
     for (std::size_t i = 0; i < e.terms.size(); ++i) {
       const Term& t = e.terms[i];
       const auto [mean, sd] = rounded_coefficient(std::abs(t.mean), t.sd);
-      const bool constant =
-          std::all_of(t.powers.begin(), t.powers.end(), [](int k) { return k == 0; });
       const std::string sign = t.mean < 0 ? R"(<mo form="infix" lspace="0" rspace="0.2em">−</mo>)"
                                : i > 0    ? R"(<mo form="infix" lspace="0" rspace="0.2em">+</mo>)"
                                           : "";
-      const std::string value =
-          t.sd > 0 ? fmt::format(
-                         "<mo stretchy=\"false\">(</mo>{}<mrow class=\"sd\"><mo form=\"infix\" "
-                         "lspace=\"0.2em\" "
-                         "rspace=\"0.2em\">±</mo>{}</mrow><mo stretchy=\"false\">)</mo>",
-                         number_math(mean), number_math(sd))
-                   : number_math(mean);
       // A term whose uncertainty reaches zero is set softer: the sign is not known.
       w.add("<math{}><mrow>{}{}{}{}</mrow></math> ",
-            std::abs(t.mean) <= 2 * t.sd ? " class=\"unsure\"" : "", sign, value,
-            constant ? "" : "<mspace width=\"0.2em\"/>", monomial_math(t.powers, p.variables));
+            std::abs(t.mean) <= 2 * t.sd ? " class=\"unsure\"" : "", sign,
+            value_math(mean, sd, t.sd > 0), t.constant() ? "" : "<mspace width=\"0.2em\"/>",
+            t.function ? function_math(*p.functions, *t.function)
+                       : monomial_math(t.powers, p.variables));
     }
     if (e.terms.empty()) w.add("<math><mn>0</mn></math>");
     w.add("</div></div>\n");
+  }
+  for (const NumberInside& k : p.numbers) {
+    const auto [mean, sd] = rounded_coefficient(std::abs(k.mean), k.sd);
+    w.add(
+        "<div class=\"equation\"><math>{}<mo>=</mo></math><div><math><mrow>{}{}</mrow></math>"
+        "</div></div>\n",
+        math_name(k.name), k.mean < 0 ? "<mo>−</mo>" : "", value_math(mean, sd, k.sd > 0));
   }
   w.add(
       "</div>\n<p class=\"hint\">Mean ± standard deviation of each coefficient over the draws. "

@@ -61,8 +61,12 @@ struct EquationList {
   std::vector<std::string> variables;  ///< of the monomials
   std::vector<ReadableEquation> equations;
   std::string latex = {};
-  bool map = false;  ///< x_{k+1} = …, not dx/dt
+  bool map = false;                                          ///< x_{k+1} = …, not dx/dt
+  std::shared_ptr<const FunctionTerms> functions = nullptr;  ///< that terms may be
+  std::vector<NumberInside> numbers = {};                    ///< inside these
 };
+/// Those of a model, without what is smaller than a hundredth in its equation.
+EquationList equation_list(const Model& model, Centre centre);
 
 /// Panels drawn by the browser where it can (zoom, read-out, one panel at a time), and as a static
 /// figure for print and where scripts do not run. Panels whose lines run back in x stay static.

@@ -48,6 +48,15 @@ KeyValues observed_facts(const Model& m) {
   return facts;
 }
 
+EquationList equation_list(const Model& model, Centre centre) {
+  EquationList all{term_arguments(model), readable_equations(model, 0.01, centre), "",
+                   model.kind == ModelKind::map};
+  if (!model.polynomial()) return all;
+  all.functions = model.polynomial()->functions;
+  all.numbers = numbers_inside(model, all.equations, centre);
+  return all;
+}
+
 Section equation_section(const Model& model) {
   Section section{"equations", "The learnt equations"};
   if (!model.has_equations()) {
@@ -56,10 +65,10 @@ Section equation_section(const Model& model) {
     return section;
   }
   const auto list = [&](Centre centre) {
-    return EquationList{
-        term_arguments(model), readable_equations(model, 0.01, centre),
-        spelled(format_equations(model, EquationFormat::latex, 0.01, centre), Spelling::options),
-        model.kind == ModelKind::map};
+    EquationList all = equation_list(model, centre);
+    all.latex =
+        spelled(format_equations(model, EquationFormat::latex, 0.01, centre), Spelling::options);
+    return all;
   };
   if (const auto probability = best_set_probability(model);
       probability && model.polynomial()->sets.size() > 1) {

@@ -18,7 +18,12 @@ constexpr double kRare = 0.2;     ///< of the replicates with a term: fewer are 
 constexpr double kHopeless = 60;  ///< odds of 10²⁶
 
 std::string text_of(const FieldTerm& term, const Model& model, const MonomialBasis& basis) {
-  return monomial_text(basis.powers(term.term), term_arguments(model)) + " in " +
+  Term one;
+  if (term.term < basis.size())
+    one.powers = basis.powers(term.term);
+  else
+    one.function = term.term - basis.size();
+  return term_text(model, one) + " in " +
          model.left_side(model.variables[static_cast<std::size_t>(term.equation)]);
 }
 
@@ -68,6 +73,16 @@ Cell coefficient_cell(double mean, double sd) {
   return {(mean < 0 ? "−" : "") + value + (sd > 0 ? " ± " + error : ""), CellKind::number};
 }
 
+Table number_table(const std::vector<NumberInside>& numbers) {
+  Table table{.caption = "Numbers inside functions, over the sets that have them",
+              .header = {"number", "value"},
+              .rows = {}};
+  for (const NumberInside& k : numbers)
+    if (table.rows.size() < kShownTerms)
+      table.rows.push_back({{k.name}, coefficient_cell(k.mean, k.sd)});
+  return table;
+}
+
 Table term_table(const Model& model, bool probabilities) {
   Table table{.caption = probabilities ? "Every term that one of the sets has"
                                        : "The terms, and how far from zero they are",
@@ -85,7 +100,7 @@ Table term_table(const Model& model, bool probabilities) {
       }
       table.rows.push_back(
           {{model.left_side(e.variable)},
-           {monomial_text(t.powers, term_arguments(model))},
+           {term_text(model, t)},
            probabilities ? share_cell(t.probability) : number_cell(std::abs(t.mean) / t.sd),
            coefficient_cell(t.mean, t.sd)});
     }
@@ -104,16 +119,16 @@ struct Replicated {
 };
 
 std::vector<Replicated> replicated(const Model& model) {
-  std::map<std::pair<std::string, std::vector<int>>, std::vector<double>> found;
-  std::vector<std::pair<std::string, std::vector<int>>> order;
+  std::map<std::pair<std::string, std::string>, std::vector<double>> found;
+  std::vector<std::pair<std::string, std::string>> order;
   for (const Equation& e : equations(model))
-    for (const Term& t : e.terms) order.emplace_back(e.variable, t.powers);
+    for (const Term& t : e.terms) order.emplace_back(e.variable, term_text(model, t));
   Model one = model;
   for (const CoefficientSet& set : model.polynomial()->sets) {
     one.polynomial()->sets = {set};
     one.polynomial()->sets[0].weight = 1;
     for (const Equation& e : equations(one))
-      for (const Term& t : e.terms) found[{e.variable, t.powers}].push_back(t.mean);
+      for (const Term& t : e.terms) found[{e.variable, term_text(model, t)}].push_back(t.mean);
   }
   std::vector<Replicated> all;
   const std::size_t replicates = model.polynomial()->sets.size();
@@ -122,7 +137,7 @@ std::vector<Replicated> replicated(const Model& model) {
     const double present = static_cast<double>(values.size()) / static_cast<double>(replicates);
     values.resize(replicates, 0);
     std::sort(values.begin(), values.end());
-    all.push_back({key.first, monomial_text(key.second, term_arguments(model)), values, present});
+    all.push_back({key.first, key.second, values, present});
   }
   return all;
 }
@@ -166,6 +181,8 @@ Section term_section(const Model& model) {
     section.parts.push_back(set_table(model));
   }
   section.parts.push_back(term_table(model, sets > 1));
+  if (const std::vector<NumberInside> numbers = numbers_inside(model); !numbers.empty())
+    section.parts.push_back(number_table(numbers));
   return section;
 }
 

@@ -12,6 +12,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
+#include "odecast/scores/lyapunov.hpp"
 
 namespace odecast {
 namespace {
@@ -290,7 +291,8 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
   parallel_for(
       o.threads, runs.size(),
       [&](std::size_t k) {
-        runs[k] = run(k == 0 ? posterior->mean_field() : posterior->draw(o.seed, k - 1), k + 1);
+        runs[k] =
+            run(k == 0 ? followed_field(model, *posterior) : posterior->draw(o.seed, k - 1), k + 1);
       },
       [&](std::size_t begun) {
         observer("following", static_cast<double>(begun) / static_cast<double>(runs.size()));

@@ -161,11 +161,16 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
   return result;
 }
 
+VectorField followed_field(const Model& model, const Posterior& posterior) {
+  const bool functions = model.polynomial() && model.polynomial()->functions;
+  return functions ? posterior.point_field() : posterior.mean_field();
+}
+
 std::optional<double> largest_exponent(const Model& model) {
   if (model.kind == ModelKind::map || model.inputs.size() > 0 || model.dimension() > 10)
     return std::nullopt;
   const auto posterior = make_posterior(model);
-  const VectorField field = posterior->mean_field();
+  const VectorField field = followed_field(model, *posterior);
   if (!field.polynomial()) return std::nullopt;
   const Vector start = model.scaling.to_model(model.last_state);
   const double unit = model.scaling.time, quick = time_scale(field, start, model.step / unit);

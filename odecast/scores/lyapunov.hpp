@@ -44,7 +44,11 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
                                    const LyapunovOptions& options,
                                    const Observer& observer = ignore_progress);
 
-/// The largest exponent of a model's mean field from a run of 1600 times the time that its motion
+/// What a long run of a model follows: its mean field, and the point field of one with functions,
+/// whose mean over sets is no field of the posterior and has no slopes.
+VectorField followed_field(const Model& model, const Posterior& posterior);
+
+/// The largest exponent of that field from a run of 1600 times the time that its motion
 /// takes for a radian, per unit of the user's time: for pictures, to about 3 %. Nothing where it is
 /// not positive by three standard errors, and for maps, driven models and fields that are not
 /// polynomials of up to ten variables, where it is not quick.

@@ -8,13 +8,16 @@
 namespace odecast {
 
 /// Many polynomial initial value problems that share start time, output times and basis, each with
-/// its own coefficients and start. Member i gives the bits that solve() gives for it alone.
+/// its own coefficients and start; behind the monomials functions where there are any, with
+/// numbers inside. Member i gives the bits that solve() gives for it alone.
 struct LaneProblems {
   const MonomialBasis* basis = nullptr;
   double t0 = 0;
   std::span<const double> times;     ///< increasing, the first after t0
-  std::vector<double> coefficients;  ///< member × variable × monomial
+  std::vector<double> coefficients;  ///< member × variable × term
   std::vector<double> starts;        ///< member × variable
+  const FunctionTerms* functions = nullptr;
+  std::vector<double> numbers = {};  ///< member × number: z of those inside functions
 };
 
 /// Integrates all of them with rk45, eight at a time: each lane has its own time and step, and a

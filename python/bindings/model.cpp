@@ -177,19 +177,53 @@ nb::object equations_of(const FittedModel& m, nb::dict keywords) {
                                                                   : EquationFormat::text)));
 }
 
-/// Of every coefficient's monomial: its name, and the powers of the arguments.
+const FunctionTerms* functions_of(const FittedModel& m) {
+  return m.model.polynomial() ? m.model.polynomial()->functions.get() : nullptr;
+}
+
+/// Of every coefficient's term: its name, and the powers of the arguments, 0 for functions, which
+/// stand behind the monomials.
 nb::list monomials_of(const FittedModel& m) {
   const auto basis = monomials(m.model);
   const auto names = term_arguments(m.model);
   nb::list list;
   for (int k = 0; k < basis->size(); ++k)
     list.append(nb::make_tuple(monomial_text(basis->powers(k), names), basis->powers(k)));
+  if (const FunctionTerms* all = functions_of(m))
+    for (const FunctionTerms::Term& f : all->terms())
+      list.append(
+          nb::make_tuple(expression_text(all->tape(), f.node), std::vector<int>(names.size())));
   return list;
 }
 
-/// draws × variables × monomials in one line, and the states in which the data end, or None.
-std::pair<nb::object, nb::object> draws_of(const FittedModel& m, long draws, std::uint64_t seed,
-                                           nb::object progress) {
+/// Names of the numbers inside functions.
+std::vector<std::string> numbers_of(const FittedModel& m) {
+  std::vector<std::string> names;
+  if (const FunctionTerms* all = functions_of(m))
+    for (const InnerNumber& k : all->numbers()) names.push_back(k.name);
+  return names;
+}
+
+/// What functions add to the equations, exactly: equation, coefficient, expression and the values
+/// of the numbers inside.
+nb::list shares_of(const FittedModel& m, const std::string& centre) {
+  nb::list list;
+  const std::vector<std::string> names = numbers_of(m);
+  for (const FunctionShare& s : function_shares(m.model, centre == "best"     ? Centre::best
+                                                         : centre == "median" ? Centre::median
+                                                                              : Centre::mean)) {
+    nb::dict numbers;
+    for (std::size_t k = 0; k < names.size(); ++k) numbers[names[k].c_str()] = s.numbers[k];
+    const FunctionTerms& all = *functions_of(m);
+    list.append(nb::make_tuple(s.equation, s.coefficient,
+                               expression_text(all.tape(), all.term(s.function).node), numbers));
+  }
+  return list;
+}
+
+/// draws × variables × terms in one line, the states in which the data end, or None, and the
+/// numbers inside functions, or None.
+nb::tuple draws_of(const FittedModel& m, long draws, std::uint64_t seed, nb::object progress) {
   const CoefficientDraws drawn = unlocked(progress, [&](Watch& watch) {
     return draw_coefficients(m.model, draws, seed, observer(watch));
   });
@@ -198,14 +232,17 @@ std::pair<nb::object, nb::object> draws_of(const FittedModel& m, long draws, std
   for (long k = 0; k < draws; ++k)
     std::copy_n(drawn.coefficients[static_cast<std::size_t>(k)].data(), each,
                 values.data + k * each);
-  return {values.array, drawn.starts.size() > 0 ? to_array(drawn.starts) : nb::none()};
+  return nb::make_tuple(values.array, drawn.starts.size() > 0 ? to_array(drawn.starts) : nb::none(),
+                        drawn.numbers.size() > 0 ? to_array(drawn.numbers) : nb::none());
 }
 
-/// Equation and monomial of every coefficient of the most probable set, their means and covariance.
+/// Equation and term of every coefficient of the most probable set, and behind them -1 and which
+/// number inside functions; their means and covariance.
 nb::tuple covariance_of(const FittedModel& m) {
   const SetOfTerms set = most_probable_terms(m.model);
   std::vector<std::pair<int, int>> places;
   for (const FieldTerm& t : set.support) places.emplace_back(t.equation, t.term);
+  for (const int k : set.numbers) places.emplace_back(-1, k);
   return nb::make_tuple(
       places, to_array(std::span(set.mean.data(), static_cast<std::size_t>(set.mean.size()))),
       to_array(set.covariance));
@@ -263,14 +300,21 @@ void bind_model(nb::module_& m) {
       .def("equations", &equations_of)
       .def("equations_html",
            [](const FittedModel& f, bool best) {
-             return render_equations(
-                 {term_arguments(f.model),
-                  readable_equations(f.model, 0.01, best ? Centre::best : Centre::mean), "",
-                  f.model.kind == ModelKind::map});
+             return render_equations(equation_list(f.model, best ? Centre::best : Centre::mean));
            })
       .def_prop_ro("best_probability",
                    [](const FittedModel& f) { return best_set_probability(f.model); })
       .def_prop_ro("monomials", &monomials_of)
+      .def_prop_ro("numbers", &numbers_of)
+      .def_prop_ro("functions",
+                   [](const FittedModel& f) {
+                     std::vector<std::string> texts;
+                     if (const FunctionTerms* all = functions_of(f))
+                       for (const FunctionTerms::Term& t : all->terms())
+                         texts.push_back(expression_text(all->tape(), t.node));
+                     return texts;
+                   })
+      .def("function_shares", &shares_of)
       .def_prop_ro("covariance", &covariance_of)
       .def("draws", &draws_of, nb::arg("draws"), nb::arg("seed"), nb::arg("progress").none())
       .def("save",

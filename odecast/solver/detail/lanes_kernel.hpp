@@ -4,19 +4,28 @@
 // for the rules of such sources.
 
 #include "odecast/field/detail/monomial_tree.hpp"
+#include "odecast/field/detail/tape_kernel.hpp"
 #include "odecast/solver/detail/lane_job.hpp"
 #include "odecast/solver/detail/stepper.hpp"
 
 namespace odecast {
 namespace {
 
+/// Out of the solver's loops, which stay small.
+[[gnu::noinline]] void run_functions(const LaneJob& job, const Pack* u, const Pack* numbers,
+                                     Pack* values) {
+  run_tape(job.tape, job.nodes, u, numbers, values);
+}
+
 /// The members of a LaneJob as a Problem of integrate(). N and P are the number of variables and
-/// the degree where they are known to the compiler, 0 otherwise.
-template <int N, int P>
+/// the degree where they are known to the compiler, 0 otherwise. Without functions there is no
+/// trace of them in the loops.
+template <int N, int P, bool Functions>
 struct LaneProblem {
   const LaneJob& job;
-  Pack* coefficients;  ///< variable × monomial, of the members now in the lanes
-  Pack* phi;           ///< monomials
+  Pack* coefficients;      ///< variable × term, of the members now in the lanes
+  Pack* phi;               ///< monomials
+  Pack *values, *numbers;  ///< nodes of the functions' tape, and what is inside them
   double* buffer;
   int next = 0;
   int member[kLanes] = {};
@@ -42,19 +51,25 @@ struct LaneProblem {
     }
     const int F = job.monomials;
     for (int m = 1; m < F; ++m) phi[m] = phi[job.parent[m]] * u[job.variable[m]];
+    if constexpr (Functions) run_functions(job, u, numbers, values);
     for (int i = 0; i < job.variables; ++i) {
-      const Pack* c = coefficients + i * F;
+      const Pack* c = coefficients + i * (Functions ? job.terms : F);
       Pack sum = c[0];
       for (int m = 1; m < F; ++m) sum = sum + c[m] * phi[m];
+      if constexpr (Functions)  // one without a coefficient need not be defined
+        for (int f = F; f < job.terms; ++f)
+          sum = select(c[f] == Pack(0.0), sum, sum + c[f] * values[job.roots[f - F]]);
       dudt[i] = sum;
     }
   }
   bool load(int l, double* t0, Pack* y) {
     if (next == job.members) return false;
     const int k = member[l] = next++;
-    const int n = job.variables, size = n * job.monomials;
+    const int n = job.variables, size = n * job.terms;
     for (int c = 0; c < size; ++c)
       set_lane(coefficients[c], l, job.coefficients[static_cast<long>(k) * size + c]);
+    for (int q = 0; q < job.numbers; ++q)
+      set_lane(numbers[q], l, job.number_values[static_cast<long>(k) * job.numbers + q]);
     for (int i = 0; i < n; ++i) set_lane(y[i], l, job.starts[k * n + i]);
     job.ends[k] = TrajectoryEnd{{}, 0, job.t0, 0};
     *t0 = job.t0;
@@ -103,16 +118,20 @@ struct LaneProblem {
   double* scratch() { return buffer; }
 };
 
-template <int N, int P>
+template <int N, int P, bool Functions = false>
 void run_members(const LaneJob& job) {
   const int n = job.variables;
   Pack* work = reinterpret_cast<Pack*>(job.work);
   Pack* coefficients = work + workspace_size(n);
-  Pack* phi = coefficients + n * job.monomials;
-  Pack* tail = phi + job.monomials;
-  for (int c = 0; c < n * job.monomials; ++c) coefficients[c] = 0.0;
+  Pack* phi = coefficients + n * job.terms;
+  Pack* values = phi + job.monomials;
+  Pack* numbers = values + job.nodes;
+  Pack* tail = numbers + job.numbers;
+  for (int c = 0; c < n * job.terms; ++c) coefficients[c] = 0.0;
+  for (int q = 0; q < job.numbers; ++q) numbers[q] = 0.0;
   phi[0] = 1.0;
-  LaneProblem<N, P> problem{job, coefficients, phi, reinterpret_cast<double*>(tail)};
+  LaneProblem<N, P, Functions> problem{job,    coefficients, phi,
+                                       values, numbers,      reinterpret_cast<double*>(tail)};
   integrate<N>(
       problem, n,
       StepLimits{job.rtol, job.atol, job.first_step, job.max_step, job.bound, job.max_steps}, work);
@@ -121,6 +140,7 @@ void run_members(const LaneJob& job) {
 }  // namespace
 
 void ODECAST_THIS_ISA::run_lanes(const LaneJob& job) {
+  if (job.terms > job.monomials) return run_members<0, 0, true>(job);
   if (job.variables == 3 && job.monomials == MonomialTree<3, 2>::size)
     return run_members<3, 2>(job);
   if (job.variables == 2 && job.monomials == MonomialTree<2, 2>::size)
