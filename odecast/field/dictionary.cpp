@@ -63,6 +63,11 @@ constexpr std::array kKinds = {
 
 }  // namespace
 
+bool needs_positive(const FunctionForm& form) {
+  return form.kind == "log" || form.kind == "sqrt" || form.kind == "power" ||
+         form.kind == "inverse" || form.text.find("k + x") != form.text.npos;
+}
+
 std::span<const FunctionForm> function_forms() { return kForms; }
 std::span<const FunctionKind> function_kinds() { return kKinds; }
 

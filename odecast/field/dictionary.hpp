@@ -24,6 +24,8 @@ struct FunctionForm {
   NumberKind k = NumberKind::none, m = NumberKind::none;
   bool ordered = true;  ///< whether x, y and y, x are two terms
 };
+/// Whether x must be positive throughout: the form is undefined or unbounded elsewhere.
+bool needs_positive(const FunctionForm& form);
 std::span<const FunctionForm> function_forms();
 
 /// The words: "sin", "cos", … with what they offer.

@@ -158,6 +158,7 @@ class Builder {
     const int node = parse_expression(form.text, plain);
     const Spread spread = spread_of(rows_.smoothed, x);
     if (!(spread.sd > 0)) return;
+    if (needs_positive(form) && !(rows_.smoothed.col(x).minCoeff() > 0)) return;
     std::map<std::string, NumberKind> kinds = {{"k", form.k}, {"m", form.m}};
     std::vector<Grid> grids;
     for (const std::string& name : plain.parameters())
