@@ -306,6 +306,14 @@ void bind_model(nb::module_& m) {
                    [](const FittedModel& f) { return best_set_probability(f.model); })
       .def_prop_ro("monomials", &monomials_of)
       .def_prop_ro("numbers", &numbers_of)
+      .def_prop_ro("functions",
+                   [](const FittedModel& f) {
+                     std::vector<std::string> texts;
+                     if (const FunctionTerms* all = functions_of(f))
+                       for (const FunctionTerms::Term& t : all->terms())
+                         texts.push_back(expression_text(all->tape(), t.node));
+                     return texts;
+                   })
       .def("function_shares", &shares_of)
       .def_prop_ro("covariance", &covariance_of)
       .def("draws", &draws_of, nb::arg("draws"), nb::arg("seed"), nb::arg("progress").none())

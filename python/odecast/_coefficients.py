@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,7 +10,8 @@ import numpy as np
 @dataclass(frozen=True, eq=False)
 class Coefficients:
     """Mean, standard deviation and probability of every coefficient over the posterior, in the
-    units of the data: what :attr:`Model.coefficients` gives. Arrays are variables × terms.
+    units of the data: what :attr:`Model.coefficients` gives. Arrays are variables × terms, those of
+    functions behind the monomials, with powers 0.
 
     >>> import odecast
     >>> known = odecast.fit(odecast.simulate("SprottB", until=10)).coefficients
@@ -50,7 +51,7 @@ class Coefficients:
 class Covariance:
     """The coefficients of the most probable set of terms are normal with this mean and covariance,
     in the units of the data: what :attr:`Model.covariance` gives. ``names`` has variable and term
-    of each; as an array it is the ``matrix``.
+    of each, "" and its name of a number inside functions; as an array it is the ``matrix``.
 
     >>> import odecast, numpy as np
     >>> noisy = odecast.simulate("SprottB", until=10, noise=0.01)
@@ -86,7 +87,8 @@ class Draws:
     """Coefficients drawn from the posterior, in the units of the data: what :meth:`Model.draws`
     gives. ``values`` is draws × variables × terms, and so is this as an array; ``start`` (draws ×
     variables) the state in which the data end, drawn with them, or None where the model knows
-    nothing of it.
+    nothing of it. ``powers`` of a function are 0; ``numbers`` has those inside functions, NaN in
+    draws without them.
 
     >>> import odecast, numpy as np
     >>> drawn = odecast.fit(odecast.simulate("SprottB", until=10)).draws(50)
@@ -100,6 +102,7 @@ class Draws:
     powers: np.ndarray
     start: np.ndarray | None
     seed: int
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import keyword
 import operator
+import re
 import os
 import warnings
 from typing import Literal
@@ -203,14 +204,34 @@ class Model:
         offsets = found.get("offsets", [0] * len(self.variables + self.inputs))
         if best and "best" in found:
             found = found["best"]
-        rows = [[(term[centre or "mean"], term["powers"]) for term in equation["terms"]]
-                for equation in found["equations"]]
+        rows = [[(term[centre or "mean"], term["powers"]) for term in equation["terms"]
+                 if "powers" in term] for equation in found["equations"]]
+        functions = self._core.function_shares("best" if best else centre or "mean")
         if format == "python":
-            return self._python(rows, offsets, "the most probable set of terms" if best else
-                                f"the {centre or 'mean'} over the posterior")
-        return self._sympy(rows, offsets)
+            return self._python(rows, functions, offsets, "the most probable set of terms" if best
+                                else f"the {centre or 'mean'} over the posterior")
+        return self._sympy(rows, functions, offsets)
 
-    def _python(self, rows: list, offsets: list, what: str) -> str:
+    def _code(self, expression: str, symbols: list, numbers: dict, functions: dict) -> str:
+        """An expression of ours as Python, with these symbols for the arguments."""
+        names = self.variables + self.inputs
+
+        def word(found):
+            text = found.group()
+            if text[0] in "\"`":
+                return symbols[names.index(text[1:-1].replace(text[0] * 2, text[0]))]
+            if text == "^":
+                return "**"
+            if text[0] in ".0123456789":
+                return text
+            if text in names:
+                return symbols[names.index(text)]
+            return f"({numbers[text]!r})" if text in numbers else functions[text]
+
+        return re.sub(r'"(?:[^"]|"")*"|`(?:[^`]|``)*`|\^|[0-9.]+(?:[eE][+-]?[0-9]+)?'
+                      r'|[^\s0-9.+\-*/^(),"`][^\s.+\-*/^(),"`]*', word, expression)
+
+    def _python(self, rows: list, functions: list, offsets: list, what: str) -> str:
         """The source of f(t, u), or f(t, u, w) where measured inputs w drive the system."""
         names, measured = self.variables + self.inputs, self._measured()
         given = names[: len(self.variables) + len(measured)]
@@ -224,6 +245,10 @@ class Model:
             symbols = [f"u[{k}]" for k in range(len(self.variables))]
             symbols += [f"w[{k}]" for k in range(len(measured))]
         symbols = symbols + ["t"] * (len(names) - len(given))  # an input that is the time itself
+        known = {name: f"_math.{name}" for name in ("sin", "cos", "tan", "exp", "log", "sqrt",
+                                                    "tanh", "pi")}
+        known |= {"abs": "abs", "sign": "_sign"}
+        codes = [(i, c, self._code(g, symbols, numbers, known)) for i, c, g, numbers in functions]
         symbols = [symbol if offset == 0 else f"({symbol} - {offset!r})".replace("- -", "+ ")
                    for symbol, offset in zip(symbols, offsets)]
 
@@ -233,23 +258,38 @@ class Model:
                 for symbol, power in zip(symbols, powers) if power])
 
         left = "the next" if self.kind == "map" else "d/dt of"
-        sums = [" + ".join(product(*term) for term in row).replace("+ -", "- ") for row in rows]
+        sums = [" + ".join([product(*term) for term in row]
+                           + [f"{c!r} * ({code})" for k, c, code in codes if k == i])
+                .replace("+ -", "- ") for i, row in enumerate(rows)]
         lines = "".join(f"        {total or '0.0'},\n" for total in sums)
         about = f"# {left} u = ({plain(self.variables)})"
         about += f", driven by w = ({plain(measured)})" if measured else ""
+        if any("_math." in code for _, _, code in codes):
+            about = "import math as _math\n\n" + about
+        if any("_sign(" in code for _, _, code in codes):
+            about = "def _sign(x):\n    return (x > 0) - (x < 0)\n\n\n" + about
         return (f"{about}: {what}, learnt by odecast.\ndef f(t, u{', w' if measured else ''}):\n"
                 f"{''.join(unpack)}    return [\n{lines}    ]\n")
 
-    def _sympy(self, rows: list, offsets: list) -> dict:
+    def _sympy(self, rows: list, functions: list, offsets: list) -> dict:
         try:
             import sympy
         except ImportError as error:
             raise ImportError('equations("sympy") needs SymPy: pip install sympy') from error
-        symbols = [sympy.Symbol(name) - sympy.Float(offset) if offset else sympy.Symbol(name)
-                   for name, offset in zip(self.variables + self.inputs, offsets)]
-        return {variable: sympy.Add(*(
+        plain_symbols = [sympy.Symbol(name) for name in self.variables + self.inputs]
+        symbols = [symbol - sympy.Float(offset) if offset else symbol
+                   for symbol, offset in zip(plain_symbols, offsets)]
+        known = {name: f"sympy.{name}" for name in ("sin", "cos", "tan", "exp", "log", "sqrt",
+                                                    "tanh", "sign", "pi")} | {"abs": "sympy.Abs"}
+        places = [f"s[{k}]" for k in range(len(plain_symbols))]
+        result = {variable: sympy.Add(*(
             sympy.Mul(sympy.Float(coefficient), *(s**p for s, p in zip(symbols, powers)))
             for coefficient, powers in row)) for variable, row in zip(self.variables, rows)}
+        for i, coefficient, expression, numbers in functions:
+            value = eval(self._code(expression, places, numbers, known),
+                         {"__builtins__": {}, "sympy": sympy, "s": plain_symbols})
+            result[self.variables[i]] += sympy.Float(coefficient) * value
+        return result
 
     @property
     def coefficients(self) -> Coefficients:
@@ -261,13 +301,16 @@ class Model:
         1.0
         """
         terms, powers = self._monomials()
-        place = {tuple(p): k for k, p in enumerate(powers.tolist())}
+        monomials = len(terms) - len(self._core.functions)
+        place = {tuple(p): k for k, p in enumerate(powers[:monomials].tolist())}
+        place |= {name: k for k, name in enumerate(terms) if k >= monomials}
         parts = {name: np.zeros((len(self.variables), len(terms)))
                  for name in ("mean", "sd", "probability")}
         for i, equation in enumerate(self._core.equations({"format": "json"})["equations"]):
             for term in equation["terms"]:
                 for name, array in parts.items():
-                    array[i, place[tuple(term["powers"])]] = term[name]
+                    key = tuple(term["powers"]) if "powers" in term else term["expression"]
+                    array[i, place[key]] = term[name]
         return Coefficients(list(self.variables), terms, powers, **parts)
 
     @property
@@ -282,7 +325,9 @@ class Model:
         """
         places, mean, matrix = self._core.covariance
         terms, _ = self._monomials()
-        return Covariance([(self.variables[i], terms[k]) for i, k in places], mean, matrix,
+        numbers = self._core.numbers
+        names = [(self.variables[i], terms[k]) if i >= 0 else ("", numbers[k]) for i, k in places]
+        return Covariance(names, mean, matrix,
                           self._core.best_probability)
 
     def draws(self, n: int = 1000, *, seed: int = 1, progress=None) -> Draws:
@@ -311,9 +356,10 @@ class Model:
                              "Choose one of these.")
         terms, powers = self._monomials()
         with watched(progress) as bar:
-            values, start = self._core.draws(n, seed, bar)
+            values, start, numbers = self._core.draws(n, seed, bar)
+        inside = {} if numbers is None else dict(zip(self._core.numbers, numbers.T))
         return Draws(values.reshape(n, len(self.variables), len(terms)), list(self.variables),
-                     terms, powers, start, seed)
+                     terms, powers, start, seed, inside)
 
     def _monomials(self) -> tuple[list[str], np.ndarray]:
         terms, powers = zip(*self._core.monomials)
