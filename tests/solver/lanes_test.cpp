@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "odecast/core/random.hpp"
+#include "odecast/field/function_terms.hpp"
 
 namespace odecast {
 namespace {
@@ -76,6 +77,53 @@ TEST(LanesTest, EveryMemberHasTheBitsOfALoneTrajectory) {
     EXPECT_GT(blown_up, 0);
     EXPECT_LT(blown_up, members);
   }
+}
+
+TEST(LanesTest, FunctionsHaveTheBitsOfALoneTrajectory) {
+  const auto basis = std::make_shared<const MonomialBasis>(2, 2);
+  Tape tape({"x", "y"});
+  std::vector<FunctionTerms::Term> terms;
+  for (const char* text : {"sin(k*x + y)", "y/(k + abs(y))", "log(x)", "exp(-a*x^2)*tanh(y)"})
+    terms.push_back({parse_expression(text, tape), 0.7});
+  const auto functions = std::make_shared<const FunctionTerms>(
+      tape, terms, std::vector<InnerNumber>{{"k", 0.5, 0.1, true}, {"a", 0.2, 0.3, false}},
+      Eigen::Vector2d(0.1, 0), Eigen::Vector2d(2, 0.5), 2);
+  constexpr int members = 29, width = 6 + 4;
+  LaneProblems problems;
+  problems.basis = basis.get();
+  problems.functions = functions.get();
+  std::vector<double> times;
+  for (int i = 1; i <= 50; ++i) times.push_back(0.1 * i);
+  problems.times = times;
+  Stream stream(3, Purpose::initial_weights, 0);
+  for (int c = 0; c < members * 2 * width; ++c)  // log(x), which is not finite, in some alone
+    problems.coefficients.push_back(c % width == 8 && (c / width / 2) % 3 ? 0
+                                                                          : 0.4 * stream.normal());
+  for (int c = 0; c < members * 2; ++c) problems.starts.push_back(stream.normal());
+  for (int c = 0; c < members * 2; ++c) problems.numbers.push_back(stream.normal());
+  SolverOptions options;
+  options.bound = 1e6;
+  options.max_steps = 500;
+  const LaneSolutions lanes(problems, options);
+  int finished = 0;
+  for (int k = 0; k < members; ++k) {
+    const double *c = problems.coefficients.data() + k * 2 * width,
+                 *z = problems.numbers.data() + 2 * k;
+    const VectorField field(
+        PolynomialField{basis, Eigen::Map<const Matrix>(c, 2, width), functions, {z, z + 2}});
+    const Solution one = solve(
+        field, 0, Eigen::Map<const Vector>(problems.starts.data() + 2 * k, 2), times, options);
+    const auto& end = lanes.ends[static_cast<std::size_t>(k)];
+    ASSERT_EQ(end.status, one.status) << k;
+    ASSERT_EQ(end.outputs, one.outputs);
+    ASSERT_EQ(end.steps, one.accepted + one.rejected);
+    finished += one.status == SolveStatus::finished;
+    for (int i = 0; i < 2; ++i)
+      for (int t = 0; t < one.outputs; ++t)
+        ASSERT_EQ(lanes.states[static_cast<std::size_t>((k * 2 + i) * lane_stride(50) + t)],
+                  one.states(t, i));
+  }
+  EXPECT_GT(finished, members / 4);
 }
 
 TEST(LanesTest, MembersDoNotDependOnTheirNeighbours) {

@@ -53,4 +53,35 @@ inline Model forced_model(double a, double sd, double interval) {
   return m;
 }
 
+/// theta' = v, v' = -0.9 sin(theta) - 0.1 v in units of its own; with 0.3 in the place of that sine
+/// S' = -1.2 S/(k + S) too, k = 0.3 in the first set and 0.4 in the second.
+inline Model model_with_functions() {
+  Model m = make_model(decaying_model(3, 0).network());
+  m.variables = {"theta", "v", "the S"};
+  m.scaling = {Eigen::Vector3d(0.1, 0, 1), Eigen::Vector3d(2, 1.5, 0.5), 0.5};
+  m.last_state = Eigen::Vector3d(1, 0, 2);
+  Tape tape(m.variables);
+  const int k = tape.parameter("k");
+  const int sine = parse_expression("sin(theta)", tape),
+            uptake =
+                tape.make(Op::divide, tape.argument(2), tape.make(Op::add, k, tape.argument(2))),
+            root = parse_expression("sqrt(v) + sign(v)", tape);
+  PolynomialPart part{1, {}};
+  part.functions = std::make_shared<const FunctionTerms>(
+      tape, std::vector<FunctionTerms::Term>{{sine, 0.7}, {uptake, 0.8}, {root, 1}},
+      std::vector<InnerNumber>{{"k", 0.25, 1e-3, true}}, m.scaling.offset, m.scaling.scale, 3);
+  const Vector rate = m.scaling.rate();
+  for (const double value : {0.3, 0.4}) {
+    // theta' = v: 4 v' of the model is 1.5 v.
+    CoefficientSet set{{{0, 2}, {1, 2}, {1, 4}, {2, 5}}, Vector(5), 1e-6 * Matrix::Identity(5, 5)};
+    set.theta << 1.5 / rate[0], -0.1 * 1.5 / rate[1], -0.9 * 0.7 / rate[1], -1.2 * 0.8 / rate[2],
+        part.functions->numbers()[0].z(value);
+    set.covariance(4, 4) = 100;
+    set.weight = value == 0.3 ? 0.75 : 0.25;
+    part.sets.push_back(std::move(set));
+  }
+  m.law = std::move(part);
+  return m;
+}
+
 }  // namespace odecast
