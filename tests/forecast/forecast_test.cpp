@@ -12,6 +12,7 @@
 #include "odecast/core/random.hpp"
 #include "odecast/core/times.hpp"
 #include "odecast/forecast/forecast_file.hpp"
+#include "odecast/model/model_file.hpp"
 #include "support/models.hpp"
 #include "support/sanitized.hpp"
 
@@ -55,6 +56,22 @@ TEST(ForecastTest, MeanAndSdAreThoseOfTheMixture) {
   }
   EXPECT_EQ(f.discarded, 0);
   EXPECT_EQ(f.alive, std::vector<double>(f.times.size(), 1.0));
+}
+
+TEST(ForecastTest, FunctionsGiveTheSameBytesFromAFile) {
+  const Model model = model_with_functions();
+  ForecastOptions o;
+  o.times = regular_times(2, 12, 0.25);
+  o.draws = 300;
+  const Forecast f = forecast(model, o, ignore_progress),
+                 g = forecast(model_from_text(model_to_text(model), "test"), o, ignore_progress);
+  EXPECT_EQ(f.discarded, 0);
+  EXPECT_EQ(f.mean, g.mean);
+  EXPECT_EQ(f.sd, g.sd);
+  EXPECT_EQ(f.q_upper, g.q_upper);
+  // The pendulum swings with less than its first amplitude, and S falls below it.
+  EXPECT_LT(f.mean.col(0).cwiseAbs().maxCoeff(), 1.001);
+  EXPECT_LT(f.mean(f.mean.rows() - 1, 2), 0.1);
 }
 
 TEST(ForecastTest, WhatIsDrawnBetweenTheTimesIsTheSameForecast) {

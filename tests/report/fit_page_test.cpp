@@ -236,6 +236,21 @@ TEST(FitPageTest, SetsOfTermsHaveTheirWeightsAndTermsTheirProbabilities) {
   EXPECT_TRUE(tables[1].rows[1][3].text.starts_with("−0.25")) << tables[1].rows[1][3].text;
 }
 
+TEST(FitPageTest, FunctionsAreTypesetWithTheNumbersInside) {
+  const Model model = model_with_functions();
+  const std::string html = render_equations(equation_list(model, Centre::best));
+  EXPECT_NE(html.find("sin"), html.npos);
+  EXPECT_NE(html.find("<mfrac>"), html.npos);
+  EXPECT_NE(html.find("<mi>k</mi><mo>=</mo>"), html.npos) << html;
+  Page page;
+  page.sections = {term_section(model)};
+  const auto tables = parts<Table>(page, "terms");
+  ASSERT_EQ(tables.size(), 3u);  // sets, terms, numbers
+  EXPECT_EQ(tables[1].rows.size(), 4u);
+  EXPECT_EQ(tables[1].rows[1][1].text.empty(), false);
+  EXPECT_EQ(tables[2].rows.size(), 1u);
+}
+
 TEST(FitPageTest, ForcingIsSaidInUnitsOfTheDataAndInWords) {
   Fit fit = mixture();
   fit.model.scaling.scale = Vector::Constant(1, 4);
