@@ -308,8 +308,7 @@ TEST(BootstrapPosteriorTest, EveryReplicateIsAnAtom) {
       EXPECT_LE(below, 20);
       EXPECT_LE(above, 20);
     }
-  VectorField(PolynomialField{std::make_shared<MonomialBasis>(posterior.basis()), median})(
-      0, u.data(), b.data());
+  VectorField(PolynomialField{posterior.library().basis, median})(0, u.data(), b.data());
   EXPECT_EQ(a, b);
   // In the user's units, with the terms that most replicates have: the true ones.
   expect_lorenz_median(readable_equations(found.model, 0, Centre::median));

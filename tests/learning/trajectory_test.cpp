@@ -36,7 +36,9 @@ Dataset noisy(Dataset data, double part, std::uint64_t seed) {
 
 Fit fit_by_trajectory(const Dataset& data, int degree = 2, TrajectoryOptions options = {},
                       int threads = 1) {
-  const FitOptions o{.method = TrajectoryMethod{degree, options.robust, std::move(options.terms)},
+  const FitOptions o{.method = TrajectoryMethod{.degree = degree,
+                                                .robust = options.robust,
+                                                .terms = std::move(options.terms)},
                      .noise = options.noise.value_or(Vector()),
                      .threads = threads};
   return fit(data, o, ignore_progress);
