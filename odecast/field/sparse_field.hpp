@@ -51,13 +51,12 @@ PolynomialField dense(const SparseField& field, int equations);
 Matrix design(const SparseField& field, const Vector& u, int equations);
 
 /// A sparse field, its Jacobian and its slopes in the numbers as lists, for kernels:
-///   φ_0 = 1,  φ_m = φ_parent[m] u_variable[m]       the monomials that are needed, m > 0
-///   φ_m, m >= monomials                             the nodes of a tape; the first `values` of
-///   them
-///                                                   have the functions, the others their slopes
-///   f_equation[c] += theta[c] φ_term[c]             every term c; those that are not 0 are `summed`
-///   J[place] += value φ_term                        every slope; place = row × equations + column
-///   ∂f_equation/∂z_k += value φ_term                the forces first_force[k] … of number k
+///   φ_0 = 1,  φ_m = φ_parent[m] u_variable[m]     the monomials that are needed, m > 0
+///   φ_m, m >= monomials                           the nodes of a tape: first `values` for the
+///                                                 functions, then those of their slopes
+///   f_equation[c] += theta[c] φ_term[c]           every term c; those that are not 0 are `summed`
+///   J[place] += value φ_term                      every slope; place = row × equations + column
+///   ∂f_equation/∂z_k += value φ_term              the forces first_force[k] … of number k
 /// Slopes are with respect to the first `equations` arguments: what stands behind drives.
 struct FieldLists {
   std::vector<int> parent, variable, equation, term, slope_place, slope_term;

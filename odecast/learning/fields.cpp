@@ -426,18 +426,15 @@ std::vector<Field> make_fields() {
                   .type = FieldType::text,
                   .value = "WORDS",
                   .help =
-                      "functions that are offered to the search beside powers, with numbers "
-                      "inside where they have some, or auto for all: ",
-                  .initial = std::string(kNoFunctions),
+                      "functions that are offered to the search beside powers (without this "
+                      "option none), with numbers inside where they have some, or auto for all: ",
                   .group = kTrajectory};
   for (const FunctionKind& kind : function_kinds())
     functions.help += fmt::format("{} ({}), ", kind.name, kind.meaning);
   functions.help.resize(functions.help.size() - 2);
-  bind<std::vector<std::string>>(functions, wishes(&FunctionWishes::kinds), function_kinds_in,
-                                 [](const std::vector<std::string>& kinds) {
-                                   return kinds.empty() ? std::string(kNoFunctions)
-                                                        : list_text(kinds);
-                                 });
+  bind<std::vector<std::string>>(
+      functions, wishes(&FunctionWishes::kinds), function_kinds_in,
+      [](const std::vector<std::string>& kinds) { return list_text(kinds); });
   add(functions);
   Field candidates{.name = "candidates",
                    .type = FieldType::text,
