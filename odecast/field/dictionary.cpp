@@ -9,7 +9,8 @@ using enum NumberKind;
 
 // The forms of textbooks of modelling: pendulums and oscillators that are coupled, drag,
 // saturation and inhibition (Monod, Holling, Hill, Haldane), switches, growth of Gompertz,
-// allometry and escape over a barrier; docs/decisions/0028 says how they were chosen.
+// allometry and escape over a barrier; docs/decisions/0028 says how they were chosen. What another
+// form and a monomial say as well costs one more: 1/(k + x) = (1 - x/(k + x))/k.
 constexpr std::array kForms = {
     FunctionForm{"sin", "sin(x)", 2},
     FunctionForm{"sin", "y*sin(x)", 3},
@@ -35,9 +36,9 @@ constexpr std::array kForms = {
     FunctionForm{"hill", "y*x/(k + x)", 3, NumberKind::size},
     FunctionForm{"hill", "x^2/(k^2 + x^2)", 3, NumberKind::size},
     FunctionForm{"hill", "y*x^2/(k^2 + x^2)", 4, NumberKind::size},
-    FunctionForm{"hill", "1/(k + x)", 2, NumberKind::size},
-    FunctionForm{"hill", "y/(k + x)", 3, NumberKind::size},
-    FunctionForm{"hill", "1/(k^2 + x^2)", 3, NumberKind::size},
+    FunctionForm{"hill", "1/(k + x)", 3, NumberKind::size},
+    FunctionForm{"hill", "y/(k + x)", 4, NumberKind::size},
+    FunctionForm{"hill", "1/(k^2 + x^2)", 4, NumberKind::size},
     FunctionForm{"hill", "x/(k^2 + x^2)", 3, NumberKind::size},
     FunctionForm{"hill", "y*x/(k^2 + x^2)", 4, NumberKind::size},
     FunctionForm{"logistic", "logistic(k*(x - m))", 3, rate, level},
@@ -63,9 +64,10 @@ constexpr std::array kKinds = {
 
 }  // namespace
 
-bool needs_positive(const FunctionForm& form) {
-  return form.kind == "log" || form.kind == "sqrt" || form.kind == "power" ||
-         form.kind == "inverse" || form.text.find("k + x") != form.text.npos;
+Domain domain_of(const FunctionForm& form) {
+  if (form.kind == "log" || form.kind == "sqrt" || form.kind == "power" || form.kind == "inverse")
+    return Domain::positive;
+  return form.text.find("k + x") != form.text.npos ? Domain::about_positive : Domain::everywhere;
 }
 
 std::span<const FunctionForm> function_forms() { return kForms; }

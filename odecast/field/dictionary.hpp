@@ -24,8 +24,10 @@ struct FunctionForm {
   NumberKind k = NumberKind::none, m = NumberKind::none;
   bool ordered = true;  ///< whether x, y and y, x are two terms
 };
-/// Whether x must be positive throughout: the form is undefined or unbounded elsewhere.
-bool needs_positive(const FunctionForm& form);
+/// Where x must lie for a form to be defined and bounded; noise may take values a little below 0
+/// where it is about positive.
+enum class Domain { everywhere, about_positive, positive };
+Domain domain_of(const FunctionForm& form);
 std::span<const FunctionForm> function_forms();
 
 /// The words: "sin", "cos", … with what they offer.

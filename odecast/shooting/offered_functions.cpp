@@ -77,12 +77,17 @@ struct Grid {
 
 struct Spread {
   double mean, sd, rms;
+  double least, low;  ///< value, and tenth part of the values
 };
 
 Spread spread_of(const Matrix& rows, int argument) {
   const auto x = rows.col(argument).array();
   const double mean = x.mean();
-  return {mean, std::sqrt((x - mean).square().mean()), std::sqrt(x.square().mean())};
+  std::vector<double> sorted(x.begin(), x.end());
+  const auto tenth = sorted.begin() + static_cast<long>(sorted.size() / 10);
+  std::nth_element(sorted.begin(), tenth, sorted.end());
+  return {mean, std::sqrt((x - mean).square().mean()), std::sqrt(x.square().mean()), x.minCoeff(),
+          *tenth};
 }
 
 Grid grid_of(NumberKind kind, const Spread& x) {
@@ -158,11 +163,16 @@ class Builder {
     const int node = parse_expression(form.text, plain);
     const Spread spread = spread_of(rows_.smoothed, x);
     if (!(spread.sd > 0)) return;
-    if (needs_positive(form) && !(rows_.smoothed.col(x).minCoeff() > 0)) return;
+    const Domain domain = domain_of(form);
+    if (domain == Domain::positive && !(spread.least > 0)) return;
+    if (domain == Domain::about_positive && !(spread.low > 0)) return;
     std::map<std::string, NumberKind> kinds = {{"k", form.k}, {"m", form.m}};
     std::vector<Grid> grids;
     for (const std::string& name : plain.parameters())
       grids.push_back(grid_of(kinds.at(name), spread));
+    // k + x keeps half of k where noise, or a smoother, takes x below 0.
+    if (domain == Domain::about_positive)
+      std::erase_if(grids[0].values, [&](double k) { return 2 * spread.least + k < 0; });
     const double price = form.size;
     const std::array arguments = {tape_.argument(x), tape_.argument(y)};
     const auto made = [&](const std::vector<int>& numbers) {

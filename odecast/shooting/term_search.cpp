@@ -31,6 +31,7 @@ constexpr int kGroups =
 constexpr double kDigits = 1e-8;  ///< noise below that part of a variable's size is the rounding of
                                   ///< whoever computed it: not white
 constexpr double kSameFunction = 1e-6;     ///< columns that differ by less on a path are one
+constexpr double kSameMotion = 1e-4;       ///< of the noise
 constexpr double kBlurred = 40;            ///< in the score: what numbers of a grid may cost
 constexpr int kFinerWindows = 4;           ///< parts of a segment in which functions are looked for
 constexpr std::size_t kMostColumns = 300;  ///< of the dictionary, over all equations
@@ -579,6 +580,24 @@ void TermSearch::improve(FittedPath& path, const Support& all) {
   }
 }
 
+bool TermSearch::is_same_motion(const FittedPath& a, const FittedPath& b) const {
+  const auto unknowns = [&](const FittedPath& p) {
+    return p.support.size() + numbers_of(p).size();
+  };
+  const auto has_function = [&](const FittedPath& p) {
+    return std::any_of(p.support.begin(), p.support.end(),
+                       [&](const FieldTerm& t) { return shooting_.library().is_function(t.term); });
+  };
+  if (unknowns(a) != unknowns(b) || !has_function(a) || !has_function(b)) return false;
+  const auto near = [](double x, double y, double size) { return std::abs(x - y) < size; };
+  for (int i = 0; i < dimension(); ++i) {
+    if (!near(a.noise[i], b.noise[i], kSameMotion * a.noise[i])) return false;
+    for (long k = 0; k < a.starts.rows(); ++k)
+      if (!near(a.starts(k, i), b.starts(k, i), 10 * kSameMotion * a.noise[i])) return false;
+  }
+  return true;
+}
+
 std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support& all) {
   for (int round = 0;; ++round) {
     Linearised l = linearise(path, all);
@@ -622,7 +641,14 @@ std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support
     }
     std::stable_sort(paths.begin(), paths.end(),
                      [](const FittedPath& x, const FittedPath& y) { return x.score < y.score; });
-    if (paths.front().support == path.support || round == 3 || budget_.over()) return paths;
+    if (paths.front().support == path.support || round == 3 || budget_.over()) {
+      std::vector<FittedPath> others;  // the best first: of two that say the same the cheaper
+      for (FittedPath& one : paths)
+        if (std::none_of(others.begin(), others.end(),
+                         [&](const FittedPath& o) { return is_same_motion(o, one); }))
+          others.push_back(std::move(one));
+      return others;
+    }
     path = paths.front();
   }
 }

@@ -70,7 +70,8 @@ class TermSearch {
   /// To leave a local minimum it goes through each of the least bad single moves.
   void improve(FittedPath& path, const Support& all);
   /// The path and the sets of terms around it: best first in the quadratic model, through moves
-  /// from the best ones found so far, then refitted. The best path comes first.
+  /// from the best ones found so far, then refitted. The best path comes first. Functions may say
+  /// the same in other words, as 1 - k/(k + x) = x/(k + x): such sets are one.
   std::vector<FittedPath> neighbourhood(FittedPath path, const Support& all);
   /// z of the numbers inside its functions.
   std::map<int, double> numbers_of(const FittedPath& path) const;
@@ -103,6 +104,7 @@ class TermSearch {
   LoosePath loosen(const Support& candidates, bool all, const std::map<int, double>& numbers = {});
 
  private:
+  bool is_same_motion(const FittedPath& a, const FittedPath& b) const;
   /// Σ z_k z_{k-j} and the number of pairs at lags j = 0 … of a variable's residuals from the path
   /// u over the noise, where z_k is the sum over a group of neighbouring rows over the root of its
   /// size: of unit variance if they are white.
