@@ -1,5 +1,6 @@
 #include "odecast/field/dictionary.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace odecast {
@@ -48,18 +49,20 @@ constexpr std::array kForms = {
 };
 
 constexpr std::array kKinds = {
-    FunctionKind{"sin", "sin(x), y sin(x), sin(x - y)"},
-    FunctionKind{"cos", "cos(x), y cos(x), cos(x - y), sin(x) cos(x), sin(x) cos(y)"},
-    FunctionKind{"tan", "tan(x)"},
-    FunctionKind{"exp", "exp(k x), y exp(k x)"},
-    FunctionKind{"log", "log(x), x log(x), y log(x)"},
-    FunctionKind{"sqrt", "sqrt(x), y sqrt(x)"},
-    FunctionKind{"power", "x^k, y x^k"},
-    FunctionKind{"inverse", "1/x, y/x"},
-    FunctionKind{"hill", "x/(k + x), 1/(k + x), x^2/(k^2 + x^2), x/(k^2 + x^2), also times y"},
-    FunctionKind{"logistic", "1/(1 + exp(-k (x - m)))"},
-    FunctionKind{"tanh", "tanh(k x)"},
-    FunctionKind{"abs", "|x|, x |x|"},
+    FunctionKind{"sin", "sin(x), y sin(x), sin(x - y)", Family::waves},
+    FunctionKind{"cos", "cos(x), y cos(x), cos(x - y), sin(x) cos(x), sin(x) cos(y)",
+                 Family::waves},
+    FunctionKind{"tan", "tan(x)", Family::waves},
+    FunctionKind{"exp", "exp(k x), y exp(k x)", Family::growth},
+    FunctionKind{"log", "log(x), x log(x), y log(x)", Family::growth},
+    FunctionKind{"sqrt", "sqrt(x), y sqrt(x)", Family::growth},
+    FunctionKind{"power", "x^k, y x^k", Family::growth},
+    FunctionKind{"inverse", "1/x, y/x", Family::fractions},
+    FunctionKind{"hill", "x/(k + x), 1/(k + x), x^2/(k^2 + x^2), x/(k^2 + x^2), also times y",
+                 Family::fractions},
+    FunctionKind{"logistic", "1/(1 + exp(-k (x - m)))", Family::switches},
+    FunctionKind{"tanh", "tanh(k x)", Family::switches},
+    FunctionKind{"abs", "|x|, x |x|", Family::switches},
 };
 
 }  // namespace
@@ -68,6 +71,12 @@ Domain domain_of(const FunctionForm& form) {
   if (form.kind == "log" || form.kind == "sqrt" || form.kind == "power" || form.kind == "inverse")
     return Domain::positive;
   return form.text.find("k + x") != form.text.npos ? Domain::about_positive : Domain::everywhere;
+}
+
+Family family_of(const FunctionForm& form) {
+  const auto kind = std::find_if(kKinds.begin(), kKinds.end(),
+                                 [&](const FunctionKind& k) { return k.name == form.kind; });
+  return kind->family;
 }
 
 std::span<const FunctionForm> function_forms() { return kForms; }

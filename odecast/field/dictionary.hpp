@@ -30,10 +30,15 @@ enum class Domain { everywhere, about_positive, positive };
 Domain domain_of(const FunctionForm& form);
 std::span<const FunctionForm> function_forms();
 
+/// Kinds that occur together in equations.
+enum class Family { waves, growth, fractions, switches };
+
 /// The words: "sin", "cos", … with what they offer.
 struct FunctionKind {
   std::string_view name, meaning;
+  Family family;
 };
 std::span<const FunctionKind> function_kinds();
+Family family_of(const FunctionForm& form);
 
 }  // namespace odecast

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "odecast/core/error.hpp"
-#include "odecast/field/dictionary.hpp"
 
 namespace odecast {
 namespace {
@@ -174,21 +173,22 @@ class Builder {
     if (domain == Domain::about_positive)
       std::erase_if(grids[0].values, [&](double k) { return 2 * spread.least + k < 0; });
     const double price = form.size;
+    const Family family = family_of(form);
     const std::array arguments = {tape_.argument(x), tape_.argument(y)};
     const auto made = [&](const std::vector<int>& numbers) {
       return copied(plain, {node}, tape_, arguments, numbers)[0];
     };
     if (grids.empty()) {
-      add_column(made({}), price, {}, {}, false);
+      add_column(made({}), price, {}, {}, family);
       return;
     }
     std::vector<int> free;
     for (int equation = 0; equation < variables_; ++equation) {
       std::vector<int> numbers;
       for (const Grid& g : grids) numbers.push_back(new_number(g.number));
-      free.push_back(add_free(made(numbers), price, false));
+      free.push_back(add_free(made(numbers), price, family));
     }
-    add_grid(grids, price, free, false, made);
+    add_grid(grids, price, free, family, made);
   }
 
   void add_candidate(const std::string& text, const std::string& where) {
@@ -206,7 +206,7 @@ class Builder {
     }
     if (in.parameters.empty()) {
       check_defined(text, where, node, {});
-      add_column(node, 1, {}, {}, true);
+      add_column(node, 1, {}, {}, {});
       return;
     }
     std::vector<Grid> grids;
@@ -216,12 +216,12 @@ class Builder {
       });
       grids.push_back(*at);
     }
-    const std::vector<int> free(static_cast<std::size_t>(variables_), add_free(node, 1, true));
+    const std::vector<int> free(static_cast<std::size_t>(variables_), add_free(node, 1, {}));
     const std::size_t before = terms_.size();
     std::vector<int> arguments;
     for (int k = 0; k < static_cast<int>(tape_.arguments().size()); ++k)
       arguments.push_back(tape_.argument(k));
-    add_grid(grids, 1, free, true, [&](const std::vector<int>& values) {
+    add_grid(grids, 1, free, {}, [&](const std::vector<int>& values) {
       std::vector<int> numbers(tape_.parameters().size(), -1);
       for (std::size_t k = 0; k < values.size(); ++k)
         numbers[static_cast<std::size_t>(in.parameters[k])] = values[k];
@@ -257,7 +257,7 @@ class Builder {
 
   template <class Make>
   void add_grid(const std::vector<Grid>& grids, double price, const std::vector<int>& free,
-                bool given, const Make& make) {
+                std::optional<Family> family, const Make& make) {
     for (const std::vector<double>& values : combinations(grids)) {
       std::vector<int> nodes;
       std::vector<double> z;
@@ -265,23 +265,23 @@ class Builder {
         nodes.push_back(tape_.number(values[k]));
         z.push_back(grids[k].number.z(values[k]));
       }
-      add_column(make(nodes), price, free, z, given);
+      add_column(make(nodes), price, free, z, family);
     }
   }
 
   void add_column(int node, double price, const std::vector<int>& free,
-                  const std::vector<double>& z, bool given) {
+                  const std::vector<double>& z, std::optional<Family> family) {
     if (terms_.size() >= kMostFunctions || tape_.is(node, Op::number)) return;
     const auto size =
         size_over(tape_, node, rows_.smoothed, std::vector<double>(tape_.parameters().size(), 0));
     if (!size || !(*size > 1e-100) || !(*size < 1e100)) return;
     terms_.push_back({node, *size});
-    offers_.push_back({price, true, free, z, given});
+    offers_.push_back({price, true, free, z, family});
   }
 
-  int add_free(int node, double price, bool given) {
+  int add_free(int node, double price, std::optional<Family> family) {
     terms_.push_back({node, 1});
-    offers_.push_back({price, false, {}, {}, given});
+    offers_.push_back({price, false, {}, {}, family});
     return static_cast<int>(terms_.size()) - 1;
   }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "odecast/field/dictionary.hpp"
 #include "odecast/field/function_terms.hpp"
 #include "odecast/observations/observed_run.hpp"
 #include "odecast/observations/smoother.hpp"
@@ -22,7 +24,8 @@ struct OfferedFunctions {
     bool column;            ///< whether a search may add it: it has no numbers
     std::vector<int> free;  ///< of a column with values for numbers: the free function, by equation
     std::vector<double> z;  ///< and the values
-    bool given;             ///< by the user
+    std::optional<Family> family;  ///< of the dictionary; empty where the user gave it
+    bool given() const { return !family; }
   };
   std::vector<Offer> offers;             ///< of every function
   int kinds = 1;                         ///< among which the choice is

@@ -141,7 +141,8 @@ double TermSearch::numbers_in(const FieldTerm& term) const {
 
 double TermSearch::kind_choice(const FieldTerm& term) const {
   const TermLibrary& library = shooting_.library();
-  if (!library.is_function(term.term) || offered_.offers[index(library.function(term.term))].given)
+  if (!library.is_function(term.term) ||
+      offered_.offers[index(library.function(term.term))].given())
     return 0;
   return portable_log(offered_.kinds);
 }
@@ -923,7 +924,8 @@ Vector TermSearch::integral_regression(const IntegralRows& rows, const Support& 
   return theta;
 }
 
-Support TermSearch::with_functions(const Support& monomials, const FittedPath& path) {
+Support TermSearch::with_functions(const Support& monomials, const FittedPath& path,
+                                   std::optional<Family> family) {
   const TermLibrary& library = shooting_.library();
   if (!library.functions) return monomials;
   const Shooting windows(shooting_.runs(), library,
@@ -952,11 +954,11 @@ Support TermSearch::with_functions(const Support& monomials, const FittedPath& p
     std::vector<std::pair<double, int>> gains;
     for (int f = 0; f < library.functions->size(); ++f) {
       const OfferedFunctions::Offer& offer = offered_.offers[index(f)];
-      if (!offer.column) continue;
+      if (!offer.column || (family && !offer.given() && offer.family != family)) continue;
       const int term = library.basis->size() + f;
       const Vector column = rest(rows.terms.col(term));
       const double dot = column.dot(left), square = column.squaredNorm();
-      if (offer.given)
+      if (offer.given())
         all.push_back({i, term});
       else if (std::isfinite(dot) && square > 1e-9 * rows.terms.col(term).squaredNorm())
         gains.push_back({-dot * dot / square, term});

@@ -51,8 +51,9 @@ class TermSearch {
   Support candidates(int degree) const;
   /// These and the functions that are offered, numbers inside at the values of their grids; of the
   /// dictionary's at most so many in each equation, those that explain most of what the path leaves
-  /// in the integral form.
-  Support with_functions(const Support& monomials, const FittedPath& path);
+  /// in the integral form, or those of one family.
+  Support with_functions(const Support& monomials, const FittedPath& path,
+                         std::optional<Family> family = {});
   /// The path of terms among these that the integral form alone would choose.
   FittedPath guess(const Support& all);
   /// The share of the observed motion that the integral form of start() explains with these terms,

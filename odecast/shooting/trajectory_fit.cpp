@@ -7,6 +7,7 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
@@ -273,9 +274,9 @@ bool looks_white(const Prepared& p) {
 /// kPromisingWork may be spent for each observed value, up to kPromising times that; where it
 /// explains little, no more than kHopelessWork for each. Many observations have at least
 /// kFewestEvaluations of sparse equations.
-/// With functions it may spend kFunctionWork once more.
-constexpr double kFunctionWork = 6e10, kWork = 1.2e10, kExplained = 0.95, kPromising = 60,
-                 kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
+/// With functions it may spend kFunctionWork once more, and kFamilyWork for every family.
+constexpr double kFunctionWork = 4e10, kFamilyWork = 5e9, kWork = 1.2e10, kExplained = 0.95,
+                 kPromising = 60, kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
                  kFewestEvaluations = 150;
 
 double default_work(TermSearch& search, const Support& candidates) {
@@ -329,16 +330,43 @@ FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget
   return best;
 }
 
-/// The best of what is found with functions: from a path of monomials, and from what the integral
-/// form alone would choose.
-void search_functions(TermSearch& search, FittedPath& path, const Support& monomials) {
+/// The best of what is found with functions: from a path of monomials, from what the integral form
+/// alone would choose, and from what it would choose of each family. A function of another family
+/// that stands in for the right one is hard to leave by moves of single terms. `budget` is that of
+/// the search; each family has `share` of its own, which is not asked about.
+void search_functions(TermSearch& search, FittedPath& path, const Support& monomials,
+                      const OfferedFunctions& offered, Budget& budget, const Budget& share) {
+  const auto try_from = [&](std::optional<Family> family) {
+    FittedPath other = search.guess(search.with_functions(monomials, {}, family));
+    if (std::isfinite(other.score))
+      search.improve(other, search.with_functions(monomials, other, family));
+    const bool better = other.score < path.score;
+    if (better) path = std::move(other);
+    search.use(path);
+    return better;
+  };
   search.improve(path, search.with_functions(monomials, path));
-  FittedPath other = search.guess(search.with_functions(monomials, {}));
-  search.use(path);
-  if (!std::isfinite(other.score)) return;
-  search.improve(other, search.with_functions(monomials, other));
-  if (other.score < path.score) path = std::move(other);
-  search.use(path);
+  try_from({});
+  std::set<Family> families;
+  for (const OfferedFunctions::Offer& offer : offered.offers)
+    if (offer.family) families.insert(*offer.family);
+  if (families.size() < 2 || budget.over()) return;
+  const Budget whole = budget;
+  bool better = false;
+  for (const Family family : families) {
+    budget = share;
+    better = try_from(family) || better;
+  }
+  budget = whole;
+  if (better) search.improve(path, search.with_functions(monomials, path));
+}
+
+/// Whether the data tell the numbers inside functions: z has the prior N(0, 1000²), and is told
+/// where at most a quarter of that is left.
+bool tells_numbers(const CoefficientSet& set) {
+  constexpr double kLeft = 250;
+  const auto terms = static_cast<long>(set.support.size());
+  return (set.covariance.diagonal().tail(set.theta.size() - terms).array() < kLeft * kLeft).all();
 }
 
 /// Data of somebody's solver: their error is smooth, not noise, and far above round-off. Equations
@@ -414,7 +442,7 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
   search.improve(path, search.candidates(options.degree));
   if (p.offered.any()) {
     budget = some(0.5);
-    search_functions(search, path, search.candidates(options.degree));
+    search_functions(search, path, search.candidates(options.degree), p.offered, budget, some(0.1));
   }
   if (path.support.empty() || !(search.residual_rms(path).maxCoeff() < 2 * error))
     return std::nullopt;
@@ -548,7 +576,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     fit.stopped = budget.over();
     budget = o.budget ? Budget::of_seconds(0.7 * *o.budget - spent())
                       : Budget::of_work(std::max(work, kFunctionWork));
-    search_functions(fine, path, all);
+    search_functions(fine, path, all, p.offered, budget,
+                     o.budget ? Budget::of_seconds(0.1 * *o.budget) : Budget::of_work(kFamilyWork));
   }
   std::vector<FittedPath> paths = {path};
   // Equations that miss part of the motion: residuals larger than the noise, and alike at
@@ -609,6 +638,9 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     CoefficientSet m = coefficient_set(fine, one, gaps);
     if (solved) m.covariance *= kSolverSpread * kSolverSpread;
     if (!is_distribution(m)) continue;
+    // A set beside the best whose functions are anything over the data: a simpler one says as much,
+    // and a normal distribution is far from that of its numbers.
+    if (!fit.members.empty() && !tells_numbers(m)) continue;
     // Where the best is left out, what is said is of the next; but forcing belongs to the best
     // alone.
     if (fit.members.empty() && one.support != best.support) {
