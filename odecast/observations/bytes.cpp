@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "odecast/core/error.hpp"
@@ -88,6 +89,8 @@ std::size_t ByteReader::read_some(char* to, std::size_t size) {
     const int status = inflate(&z, Z_NO_FLUSH);
     if (status == Z_STREAM_END)
       inflater_->ended = true;
+    else if (status == Z_MEM_ERROR)
+      throw std::bad_alloc();
     else if (status != Z_OK && status != Z_BUF_ERROR)
       broken("damaged gzip data");
   }

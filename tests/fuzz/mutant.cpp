@@ -80,7 +80,8 @@ class Mutator {
   void change() {
     nodes_.clear();
     collect(json_);
-    if (nodes_.empty()) return;
+    // Copies of copies are long: what is refused or used in a second is a file of some kilobytes.
+    if (nodes_.empty() || nodes_.size() > 4000) return;
     const unsigned what = byte();
     Json& node = choose();
     switch (what % 10) {
