@@ -381,7 +381,8 @@ PolynomialPart read_polynomial(const Reader& read, const Json& json, const Model
                   "one that is symmetric and positive semidefinite");
       return C;
     };
-    if (set.contains("covariance")) m.covariance = covariance("covariance", p);
+    if (set.contains("covariance") || set.contains("last_state"))
+      m.covariance = covariance("covariance", p);
     if (set.contains("last_state")) {
       m.last_state = read.vector(set, "last_state", n);
       m.last_slope = matrix("last_slope", n, p);
@@ -394,11 +395,13 @@ PolynomialPart read_polynomial(const Reader& read, const Json& json, const Model
     weight += m.weight;
     part.sets.push_back(std::move(m));
   }
+  int normal = 0, points = 0;  // a set without terms may be either
   bool alike = true;
-  for (const CoefficientSet& m : part.sets)
-    alike = alike && (m.covariance.size() > 0) == (part.sets[0].covariance.size() > 0) &&
-            m.last_state.size() == part.sets[0].last_state.size();
-  if (!alike)
+  for (const CoefficientSet& m : part.sets) {
+    if (m.theta.size() > 0) ++(m.covariance.size() > 0 ? normal : points);
+    alike = alike && m.last_state.size() == part.sets[0].last_state.size();
+  }
+  if (!alike || (normal > 0 && points > 0))
     read.fail("sets", "sets of different kinds", "all with a covariance and a last state, or none");
   if (!(std::abs(weight - 1) < 1e-6))
     read.fail("sets", fmt::format("weights of {}", weight), "a sum of 1");

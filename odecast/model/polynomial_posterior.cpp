@@ -34,7 +34,7 @@ PolynomialPosterior::Draw PolynomialPosterior::draw_all(std::uint64_t seed,
     for (auto& x : z) x = stream.normal();
     return z;
   };
-  if (m.covariance.size() == 0) return {k, m.theta, {}};
+  if (m.covariance.size() == 0 && m.last_state.size() == 0) return {k, m.theta, {}};  // a point
   const Vector shift = theta_roots_[k] * normals(m.theta.size());
   if (m.last_state.size() == 0) return {k, m.theta + shift, {}};
   return {k, m.theta + shift,

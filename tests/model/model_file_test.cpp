@@ -175,6 +175,15 @@ TEST(ModelFileTest, WhatNoFitCanGiveIsRefused) {
   refused([](Model& o) { o.last_state_sd = Vector::Constant(1, -1); }, "sd");
   refused([](Model& o) { o.size[0] = -1; }, "size");
   refused([](Model& o) { o.trajectory->noise_ratio = -1; }, "noise_ratio");
+  refused(
+      [](Model& o) {  // a last state of coefficients that are points
+        CoefficientSet& one = o.polynomial()->sets[0];
+        one.last_state = Vector::Ones(1);
+        one.last_slope = Matrix::Zero(1, 2);
+        one.last_covariance = Matrix::Identity(1, 1);
+        one.covariance = Matrix();
+      },
+      "covariance");
   // Singular to round-off is not impossible: correlations of 1 are what data without noise give.
   set.covariance << 1e-20, 1e-10 * (1 + 1e-12), 1e-10 * (1 + 1e-12), 1;
   EXPECT_EQ(refusal(model_to_text(m)), "");

@@ -42,6 +42,26 @@ TEST(PosteriorTest, SampledMomentsAgreeWithTheExactOnes) {
   }
 }
 
+TEST(PosteriorTest, ASetWithoutTermsStartsFromItsLastState) {
+  Model m = forced_model(-1, 0.25, 0.1);
+  CoefficientSet& set = m.polynomial()->sets[0];
+  set.support = {};
+  set.theta = Vector();
+  set.covariance = Matrix(0, 0);
+  set.last_state = Vector::Constant(1, 2.0);
+  set.last_slope = Matrix(1, 0);
+  set.last_covariance = Matrix::Constant(1, 1, 0.01);
+  const auto posterior = make_posterior(m);
+  const int draws = 2000;
+  double sum = 0;
+  for (std::uint64_t i = 0; i < draws; ++i) {
+    const auto start = posterior->draw_start(5, i);
+    ASSERT_TRUE(start && start->size() == 1);
+    sum += (*start)[0];
+  }
+  EXPECT_NEAR(sum / draws, 2, 4 * 0.1 / std::sqrt(draws));
+}
+
 TEST(PosteriorTest, DrawsAreReplayable) {
   const DropoutPosterior posterior(random_kernel(3, 10, 2, 0.25, false, 1));
   const Vector u = Vector::Ones(3);
