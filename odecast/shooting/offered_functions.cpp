@@ -20,6 +20,9 @@ constexpr double kLogSpread = 2e-3, kSpread = 1e-3;
 constexpr long kMostRows = 2000;
 /// Functions that stand for themselves, and columns of numbers, that are offered at most.
 constexpr std::size_t kMostFunctions = 4000;
+/// What decays to 0 is about positive still where the smoother leaves a tenth of it a little below:
+/// so far, in root mean squares.
+constexpr double kAboutZero = 0.05;
 
 /// Rows of all runs, evenly thinned, in the user's units, inputs included.
 struct Rows {
@@ -164,7 +167,7 @@ class Builder {
     if (!(spread.sd > 0)) return;
     const Domain domain = domain_of(form);
     if (domain == Domain::positive && !(spread.least > 0)) return;
-    if (domain == Domain::about_positive && !(spread.low > 0)) return;
+    if (domain == Domain::about_positive && !(spread.low > -kAboutZero * spread.rms)) return;
     std::map<std::string, NumberKind> kinds = {{"k", form.k}, {"m", form.m}};
     std::vector<Grid> grids;
     for (const std::string& name : plain.parameters())
@@ -216,6 +219,7 @@ class Builder {
       });
       grids.push_back(*at);
     }
+    check_told(text, where, node, in.parameters, grids);
     const std::vector<int> free(static_cast<std::size_t>(variables_), add_free(node, 1, {}));
     const std::size_t before = terms_.size();
     std::vector<int> arguments;
@@ -305,6 +309,56 @@ class Builder {
       throw_data({where, fmt::format("'{}', undefined for all values that were tried", text),
                   "numbers inside for which it is defined at every row",
                   "Write it with another sign, or so that its numbers are near 1."});
+  }
+
+  /// c g(u; k) changes by g dc + Σ c ∂g/∂k_i dk_i: a slope that is a combination of g and the
+  /// slopes before it, at all values tried, belongs to a number that no data can tell.
+  void check_told(const std::string& text, const std::string& where, int node,
+                  const std::vector<int>& parameters, const std::vector<Grid>& grids) const {
+    constexpr double kNothing = 1e-9;
+    Tape tape = tape_;
+    std::vector<int> nodes = {node};
+    for (const int k : parameters)
+      nodes.push_back(
+          slope(tape, node, tape.parameter(tape_.parameters()[static_cast<std::size_t>(k)])));
+    std::set<std::size_t> hidden;  // by every value so far
+    for (std::size_t k = 0; k < parameters.size(); ++k) hidden.insert(k);
+    bool any = false;
+    for (const std::vector<double>& values : combinations(grids)) {
+      std::vector<double> numbers(tape.parameters().size(), 0);
+      for (std::size_t k = 0; k < values.size(); ++k)
+        numbers[static_cast<std::size_t>(parameters[k])] = values[k];
+      Matrix columns = evaluate_rows(tape, nodes, rows_.smoothed, numbers);
+      if (!columns.allFinite() || !(columns.col(0).norm() > 0)) continue;
+      any = true;
+      columns.col(0).normalize();
+      for (Eigen::Index c = 1; c < columns.cols(); ++c) {
+        const double size = columns.col(c).norm();
+        for (int twice = 0; twice < 2; ++twice)  // Gram–Schmidt, again for round-off
+          for (Eigen::Index b = 0; b < c; ++b)
+            columns.col(c) -= columns.col(b).dot(columns.col(c)) * columns.col(b);
+        const double left = columns.col(c).norm();
+        if (left > kNothing * size) {
+          hidden.erase(static_cast<std::size_t>(c - 1));
+          columns.col(c) /= left;
+        } else {
+          columns.col(c).setZero();
+        }
+      }
+      if (hidden.empty()) return;
+    }
+    if (!any) return;
+    const std::string& name =
+        tape_.parameters()[static_cast<std::size_t>(parameters[*hidden.begin()])];
+    throw_usage(
+        {where,
+         fmt::format("'{}', in which no data can tell {} from the coefficient in front of the "
+                     "term and the other numbers",
+                     text, name),
+         "numbers that each change the shape of the term",
+         fmt::format("Leave {} out or write a value for it; a coefficient in front is "
+                     "estimated anyhow.",
+                     name)});
   }
 
   Tape tape_;

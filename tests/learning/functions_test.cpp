@@ -1,0 +1,170 @@
+// Terms beside monomials, from the data to the equations.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "odecast/core/error.hpp"
+#include "odecast/core/times.hpp"
+#include "odecast/learning/fit.hpp"
+#include "odecast/model/equations.hpp"
+#include "odecast/model/model_file.hpp"
+#include "odecast/solver/solve.hpp"
+
+namespace odecast {
+namespace {
+
+using Slope = std::function<void(const double* u, double* f)>;
+
+Dataset runs_of(const Slope& slope, std::vector<std::string> variables,
+                const std::vector<Vector>& starts, double until, double step, double sd,
+                std::uint64_t seed) {
+  const VectorField field(static_cast<int>(variables.size()),
+                          [slope](double, const double* u, double* f) { slope(u, f); });
+  std::vector<double> times = regular_times(0, until, step);
+  times.insert(times.begin(), 0.0);
+  Dataset data{std::move(variables), {}};
+  for (const Vector& start : starts)
+    data.trajectories.push_back({std::to_string(data.trajectories.size()), times,
+                                 solve_certified(field, 0, start, times).solution.states});
+  add_noise(data, Vector::Constant(data.dimension(), sd), seed);
+  return data;
+}
+
+void pendulum(const double* u, double* f) {
+  f[0] = u[1];
+  f[1] = -2 * std::sin(u[0]) - 0.2 * u[1];
+}
+
+Dataset swinging(double sd, std::uint64_t seed) {
+  return runs_of(pendulum, {"x", "v"}, {Eigen::Vector2d(2.6, 0)}, 12, 0.1, sd, seed);
+}
+
+Dataset saturating(double sd, std::uint64_t seed) {
+  std::vector<Vector> starts;
+  for (const double x : {0.2, 0.5, 1.0, 2.0, 3.0}) starts.push_back(Vector::Constant(1, x));
+  return runs_of([](const double* u, double* f) { f[0] = 0.4 - 1.2 * u[0] / (0.3 + u[0]); }, {"x"},
+                 starts, 3, 0.05, sd, seed);
+}
+
+Model learnt(const Dataset& data, FunctionWishes functions, int degree = 3) {
+  const FitOptions o{
+      .method = TrajectoryMethod{.degree = degree, .functions = std::move(functions)},
+      .threads = 1};
+  return fit(data, o, ignore_progress).model;
+}
+
+/// The terms of the most probable set, equation by equation.
+std::vector<std::vector<std::string>> best_terms(const Model& model) {
+  std::vector<std::vector<std::string>> found;
+  for (const ReadableEquation& e : readable_equations(model, 0, Centre::best)) {
+    found.emplace_back();
+    for (const Term& t : e.terms) found.back().push_back(term_text(model, t));
+    std::sort(found.back().begin(), found.back().end());
+  }
+  return found;
+}
+using Terms = std::vector<std::vector<std::string>>;
+
+std::string refusal(const Dataset& data, FunctionWishes functions) {
+  try {
+    learnt(data, std::move(functions));
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(LearntFunctionsTest, ASineAmongWavesAndFractions) {
+  const Model model = learnt(swinging(0.1, 1), {.kinds = {"sin", "cos", "hill"}});
+  EXPECT_EQ(best_terms(model), (Terms{{"v"}, {"sin(x)", "v"}}));
+  for (const Term& t : readable_equations(model, 0, Centre::best)[1].terms)
+    if (t.function) {
+      EXPECT_NEAR(t.mean, -2, 4 * t.sd);
+    }
+}
+
+TEST(LearntFunctionsTest, PolynomialsStayPolynomialsWhereFunctionsAreOffered) {
+  // Van der Pol's oscillator.
+  const Dataset data = runs_of(
+      [](const double* u, double* f) {
+        f[0] = u[1];
+        f[1] = u[1] - u[0] * u[0] * u[1] - u[0];
+      },
+      {"x", "v"}, {Eigen::Vector2d(1, 0)}, 15, 0.1, 0.05, 2);
+  EXPECT_EQ(best_terms(learnt(data, {.kinds = {"sin", "hill"}})),
+            (Terms{{"v"}, {"v", "x", "x^2 v"}}));
+}
+
+TEST(LearntFunctionsTest, TheNumberInsideIsEstimatedWithItsError) {
+  // z² over draws of data has mean 1; of 20 its standard error is √(2/20). One set of data in some
+  // twenty has a term too many.
+  const int draws = 20;
+  int right = 0;
+  double sum = 0;
+  for (int draw = 0; draw < draws; ++draw) {
+    const Model model = learnt(saturating(0.02, 100 + static_cast<std::uint64_t>(draw)),
+                               {.candidates = {"x/(k + x)"}}, 2);
+    if (best_terms(model) != Terms{{"1", "x/(k + x)"}}) continue;
+    ++right;
+    const auto k = numbers_inside(model, Centre::best);
+    ASSERT_EQ(k.size(), 1u);
+    EXPECT_EQ(k[0].name, "k");
+    sum += std::pow((k[0].mean - 0.3) / k[0].sd, 2);
+  }
+  EXPECT_GE(right, 17);
+  EXPECT_NEAR(sum / right, 1, 3 * std::sqrt(2.0 / right));
+}
+
+TEST(LearntFunctionsTest, FractionsOfWhatNoiseTakesBelowZero) {
+  // Down to 0: a tenth of the observed values are negative.
+  const Dataset data =
+      runs_of([](const double* u, double* f) { f[0] = -u[0] / (0.5 + u[0]); }, {"x"},
+              {Vector::Constant(1, 3.0), Vector::Constant(1, 2.0)}, 7, 0.05, 0.03, 3);
+  ASSERT_LT(data.trajectories[0].states.minCoeff(), 0);
+  const Terms found = best_terms(learnt(data, {.kinds = {"hill"}}));
+  ASSERT_EQ(found[0].size(), 1u);
+  EXPECT_EQ(found[0][0], "x/(k1 + x)");
+}
+
+TEST(LearntFunctionsTest, SetsBesideTheBestHaveNumbersThatTheDataTell) {
+  const Model model = learnt(swinging(0.1, 1), {.kinds = {"sin", "cos", "hill", "tanh", "exp"}});
+  const PolynomialPart& part = *model.polynomial();
+  for (std::size_t k = 1; k < part.sets.size(); ++k) {
+    const CoefficientSet& set = part.sets[k];
+    for (auto q = static_cast<long>(set.support.size()); q < set.theta.size(); ++q)
+      EXPECT_LT(set.covariance(q, q), 250.0 * 250.0) << k;  // a quarter of the prior's sd, squared
+  }
+}
+
+TEST(LearntFunctionsTest, ThreadsDoNotChangeTheBits) {
+  const Dataset data = swinging(0.1, 4);
+  const auto text = [&](int threads) {
+    const FitOptions o{.method = TrajectoryMethod{.functions = {.kinds = {"sin", "hill"}}},
+                       .threads = threads};
+    return model_to_text(fit(data, o, ignore_progress).model);
+  };
+  EXPECT_EQ(text(1), text(3));
+}
+
+TEST(LearntFunctionsTest, WhatCannotBeOfferedIsRefusedWithThePlace) {
+  const Dataset data = swinging(0.05, 5);
+  const auto expect = [&](const char* candidate, std::initializer_list<const char*> words) {
+    const std::string said = refusal(data, {.candidates = {candidate}});
+    for (const char* word : words)
+      EXPECT_NE(said.find(word), said.npos) << candidate << ": " << said;
+  };
+  expect("sin(x", {"character 4", "not closed", "\n  sin(x\n     ^"});
+  expect("sinus(x)", {"'sinus'", "nearest is sin"});
+  expect("log(x)", {"'log(x)'", "row ", "x = -"});
+  expect("k^2 + 1", {"no variable"});
+  // No data can tell these numbers from others, whatever their values.
+  expect("V*x/(K + x^2)", {"tell V from the coefficient"});
+  expect("k*x", {"tell k from the coefficient"});
+  expect("exp(a*b*x)", {"tell b from"});
+  expect("x/(a + b*x)", {"tell b from"});
+}
+
+}  // namespace
+}  // namespace odecast
