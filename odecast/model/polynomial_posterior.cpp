@@ -84,11 +84,17 @@ VectorField PolynomialPosterior::point_field() const {
   return field(sets_.front().support, sets_.front().theta);
 }
 
+namespace {
+
+/// A covariance that is singular to round-off gives variances that may be a little below 0.
+void not_negative(Moments& m) { m.covariance.diagonal() = m.covariance.diagonal().cwiseMax(0); }
+
+}  // namespace
+
 Moments PolynomialPosterior::moments(const Vector& u) const {
   const int n = dimension();
   // E f = Σ w f_k;  Cov f = Σ w (Φ C Φ' + f_k f_k') - E f E f', Φ = ∂f/∂θ.
   Moments total{Vector::Zero(n), Matrix::Zero(n, n)};
-  Matrix square = Matrix::Zero(n, n);
   std::vector<Vector> means;
   for (const CoefficientSet& m : sets_) {
     const Matrix Phi = design({library_, m.support, m.theta}, u, n);
@@ -102,6 +108,7 @@ Moments PolynomialPosterior::moments(const Vector& u) const {
     const Vector away = means[k] - total.mean;
     total.covariance += sets_[k].weight * away * away.transpose();
   }
+  not_negative(total);
   return total;
 }
 
@@ -114,6 +121,7 @@ Moments PolynomialPosterior::last_state() const {
     total.covariance += m.weight * (m.last_covariance + away * away.transpose());
     total.covariance += m.weight * m.last_slope * m.covariance * m.last_slope.transpose();
   }
+  not_negative(total);
   return total;
 }
 

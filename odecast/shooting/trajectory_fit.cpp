@@ -274,8 +274,8 @@ bool looks_white(const Prepared& p) {
 /// kPromisingWork may be spent for each observed value, up to kPromising times that; where it
 /// explains little, no more than kHopelessWork for each. Many observations have at least
 /// kFewestEvaluations of sparse equations.
-/// With functions it may spend kFunctionWork once more, and kFamilyWork for every family.
-constexpr double kFunctionWork = 4e10, kFamilyWork = 5e9, kWork = 1.2e10, kExplained = 0.95,
+/// Functions may cost kFunctionWork besides, and each of their families kFamilyWork.
+constexpr double kFunctionWork = 1e11, kFamilyWork = 5e9, kWork = 1.2e10, kExplained = 0.95,
                  kPromising = 60, kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
                  kFewestEvaluations = 150;
 
@@ -572,12 +572,14 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     fine.converge(path);
   }
   if (given.empty()) fine.improve(path, all);
+  bool functions_stopped = false;
   if (given.empty() && p.offered.any()) {
-    fit.stopped = budget.over();
-    budget = o.budget ? Budget::of_seconds(0.7 * *o.budget - spent())
-                      : Budget::of_work(std::max(work, kFunctionWork));
+    const Budget before = budget;
+    if (!o.budget) budget = Budget::of_work(kFunctionWork);
     search_functions(fine, path, all, p.offered, budget,
                      o.budget ? Budget::of_seconds(0.1 * *o.budget) : Budget::of_work(kFamilyWork));
+    functions_stopped = budget.over();
+    budget = before;
   }
   std::vector<FittedPath> paths = {path};
   // Equations that miss part of the motion: residuals larger than the noise, and alike at
@@ -609,7 +611,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     paths = fine.neighbourhood(path, fine.with_functions(all, path));
     judge(paths.front());
   }
-  fit.stopped = fit.stopped || budget.over();
+  // Functions are looked for besides: equations that explain the data need no more of them.
+  fit.stopped = budget.over() || (functions_stopped && fit.misfit);
   const auto states = [&](const FittedPath& one) {
     std::vector<Matrix> runs = fine.shooting().path(one.support, one.theta, one.starts);
     for (Matrix& run : runs)
@@ -697,6 +700,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     fit.reason += fmt::format(
         "; {:.0f} unknowns from {:.0f} values: they can follow any noise. Give more rows", unknowns,
         values);
+  else if (functions_stopped && !fit.stopped)
+    fit.reason += "; not all functions were tried within the bound on work";
   else if (fit.stopped)
     fit.reason += fmt::format(
         "; stopped at its {}, with residuals {:.2f} times the noise: better equations may be "
