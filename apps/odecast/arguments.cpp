@@ -15,7 +15,15 @@
 namespace odecast::cli {
 namespace {
 
-/// The word as a shell reads it back.
+std::string usage_line(const Command& c) {
+  std::string line = "odecast " + c.name;
+  for (const Positional& p : c.positionals)
+    line += (p.required ? " " + p.name : " [" + p.name + "]") + (p.repeats ? "…" : "");
+  return line + " [options]";
+}
+
+}  // namespace
+
 std::string quoted(const std::string& word) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -26,15 +34,6 @@ std::string quoted(const std::string& word) {
   for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
   return text + "'";
 }
-
-std::string usage_line(const Command& c) {
-  std::string line = "odecast " + c.name;
-  for (const Positional& p : c.positionals)
-    line += (p.required ? " " + p.name : " [" + p.name + "]") + (p.repeats ? "…" : "");
-  return line + " [options]";
-}
-
-}  // namespace
 
 std::string marked(std::string_view option) {
   std::string name(option.substr(2));

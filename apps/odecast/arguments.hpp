@@ -22,6 +22,9 @@ struct Option {
   std::string group = {};  ///< heading of the long help; empty: among those of the short one
 };
 
+/// The word as a shell reads it back.
+std::string quoted(const std::string& word);
+
 /// The option as messages have it, for spelled() of core/text.hpp: "`max_steps`" for "--max-steps".
 std::string marked(std::string_view option);
 

@@ -28,6 +28,9 @@ const Tried kTried[] = {
     {"--dropout", {"dropout"}},
     {"--derivative", {"dropout", "ensemble"}}};
 
+/// Terms beside powers, for the trajectory posterior: it is tried with and without them.
+constexpr const char* kOffered[] = {"--functions", "--candidates"};
+
 /// Options of `fit` that all candidates share; a folder of work is for one value of each.
 constexpr const char* kShared[] = {"--kind",   "--between", "--gap", "--noise",
                                    "--inputs", "--time",    "--seed"};
@@ -40,8 +43,12 @@ std::string initial(const Command& command, std::string_view option) {
 
 std::vector<Candidate> candidates(const Arguments& a) {
   static const Command fit = fit_command();
+  const std::vector<std::string> posteriors = a.words("--posterior");
+  needs(a, {kOffered[0], kOffered[1]},
+        std::find(posteriors.begin(), posteriors.end(), "trajectory") != posteriors.end(),
+        "`posterior=trajectory`");
   std::vector<std::vector<std::string>> grid;
-  for (const std::string& posterior : a.words("--posterior")) {
+  for (const std::string& posterior : posteriors) {
     if (posterior == "trajectory" && a.text("--kind") == "map" && !a.given("--posterior"))
       continue;  // it has no maps
     std::vector<std::vector<std::string>> of_this = {{"--posterior", posterior}};
@@ -60,6 +67,16 @@ std::vector<Candidate> candidates(const Arguments& a) {
         }
       of_this = std::move(longer);
     }
+    if (posterior == "trajectory") {  // without functions, and with those that are offered
+      std::vector<std::string> offered;
+      for (const char* option : kOffered)
+        if (a.given(option)) offered.push_back(fmt::format("{}={}", option, a.text(option)));
+      const auto without = offered.empty() ? 0 : of_this.size();
+      for (std::size_t k = 0; k < without; ++k) {
+        of_this.push_back(of_this[k]);
+        of_this.back().insert(of_this.back().end(), offered.begin(), offered.end());
+      }
+    }
     grid.insert(grid.end(), of_this.begin(), of_this.end());
   }
   if (a.given("--random")) {  // Fisher and Yates, as many as are wanted
@@ -77,7 +94,9 @@ std::vector<Candidate> candidates(const Arguments& a) {
     for (const char* option : kShared)
       if (a.given(option)) line.push_back(fmt::format("{}={}", option, a.text(option)));
     line.push_back("data");
-    result.push_back({fmt::format("{}", fmt::join(words, " ")), fit_options(Arguments(fit, line))});
+    std::string said;
+    for (const std::string& word : words) said += (said.empty() ? "" : " ") + quoted(word);
+    result.push_back({said, fit_options(Arguments(fit, line))});
   }
   return result;
 }
@@ -179,11 +198,11 @@ int run_tune(const Arguments& a) {
   const auto& [result, all, o, variables, best] = made;
   const std::string model = (folder / "model.json").string();
   std::string command = "odecast fit";
-  for (const auto& path : inputs) command += " " + path.string();
+  for (const auto& path : inputs) command += " " + quoted(path.string());
   command += " " + all[result.rows[0].candidate].words;
   for (const char* option : kShared)
-    if (a.given(option)) command += fmt::format(" {} {}", option, a.text(option));
-  command += " -o " + model;
+    if (a.given(option)) command += fmt::format(" {} {}", option, quoted(a.text(option)));
+  command += " -o " + quoted(model);
   if (a.json()) {
     Json json = tuning_json(made);
     json["command"] = command;
@@ -238,6 +257,8 @@ Command tune_command() {
       {"--hidden", "K,…", "hidden units, for dropout", "auto"},
       {"--dropout", "R,…", "dropout rates", "0.05,0.1,0.25,0.5"},
       {"--derivative", "HOW,…", "derivatives, for dropout; savgol and spline smooth", "auto"},
+      {"--functions", "WORD,…", "as for fit: trajectory is tried with them as well as without", ""},
+      {"--candidates", "TERM,…", "as for fit, likewise", ""},
       {"--random", "N", "only so many combinations, chosen at random (default: all)", ""},
       {"--blocks", "N", "parts of the data, each held out once", fmt::format("{}", d.blocks)},
       {"--starts", "N", "forecasts that judge each setting, over all blocks",

@@ -424,7 +424,7 @@ std::vector<Field> make_fields() {
 
   Field functions{.name = "functions",
                   .type = FieldType::text,
-                  .value = "WORDS",
+                  .value = "WORD,…",
                   .help =
                       "functions that are offered to the search beside powers (without this "
                       "option none), with numbers inside where they have some, or auto for all: ",
@@ -438,7 +438,7 @@ std::vector<Field> make_fields() {
   add(functions);
   Field candidates{.name = "candidates",
                    .type = FieldType::text,
-                   .value = "TERMS",
+                   .value = "TERM,…",
                    .help =
                        "further terms for the search, separated by commas, such as "
                        "'sin(theta), x*y/(k + x)'; a name that is no column is a number to "

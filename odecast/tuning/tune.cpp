@@ -33,8 +33,8 @@ std::uint64_t fingerprint(const Dataset& data) {
   return hash;
 }
 
-/// A file name that no other words and block have: spaces are _, and what may not stand in a name
-/// is its code.
+/// A file name that no other words and block have: spaces are _, what may not stand in a name is
+/// its code, and the end of what is too long for one is its hash.
 std::string key_of(const std::string& words, int block) {
   std::string key = fmt::format("block{}_", block + 1);
   for (const char c : words)
@@ -44,6 +44,8 @@ std::string key_of(const std::string& words, int block) {
       key += '_';
     else
       key += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+  constexpr std::size_t kLongest = 180;
+  if (key.size() > kLongest) key = fmt::format("{}_{:016x}", key.substr(0, kLongest), fnv1a(words));
   return key;
 }
 

@@ -16,7 +16,7 @@ from . import _core
 from ._coefficients import Coefficients, Covariance, Draws
 from ._data import (Data, as_data, contiguous, counted, is_frame, is_path, plain, read, time_word,
                     whole)
-from ._options import FILES, READING, Part, check, document, table
+from ._options import FILES, READING, Part, check, document, join_terms, table
 from ._progress import watched
 
 _FIT = table("fit", FILES)
@@ -85,6 +85,7 @@ def fit(data, *, report=None, title=None, progress=None, **options) -> Model:
     dz/dt = -...(±...) x y + ...(±...)
     """
     check("fit", _FIT, options)
+    join_terms(options)
     asked = dict(options)
     reading = {name: options.pop(name) for name in READING if name in options}
     plan = _core.plan_fit(options)

@@ -78,6 +78,13 @@ def check(function: str, known, given) -> None:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 
 
+def join_terms(options: dict) -> None:
+    """A list of candidates as one text; commas inside brackets do not part terms."""
+    terms = options.get("candidates")
+    if isinstance(terms, (list, tuple)):
+        options["candidates"] = ", ".join(terms)
+
+
 def in_python(text: str) -> str:
     """A line of the command line's help, with keywords for its options."""
     text = re.sub(r"--([a-z-]+)(?: (auto|dropout|trajectory|regression|bootstrap|ensemble)\b)?",

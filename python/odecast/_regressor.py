@@ -42,7 +42,8 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __init__(self, degree=2, hidden="auto", dropout=None, rescale=False, scale="standard",
                  kind="flow", derivative=None, noise=None, gap=None, terms=None, layers=None,
                  activation="tanh", trainer="auto", starts=8, max_iterations=10000,
-                 sample_step=None, seed=1, threads="all", posterior="auto", robust=False):
+                 sample_step=None, seed=1, threads="all", posterior="auto", robust=False,
+                 functions=None, candidates=None):
         self.degree = degree
         self.hidden = hidden
         self.dropout = dropout
@@ -63,6 +64,8 @@ class ODERegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.threads = threads
         self.posterior = posterior
         self.robust = robust
+        self.functions = functions
+        self.candidates = candidates
 
     def fit(self, X, y=None, t=None):
         """Learns from a trajectory (t: times, or a list of them beside a list of arrays) or from

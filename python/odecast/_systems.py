@@ -10,7 +10,7 @@ from typing import NamedTuple
 from . import _core
 from ._data import as_data, is_path, whole
 from ._model import Model, NotTrusted, load
-from ._options import FILES, READING, check, document, table
+from ._options import FILES, READING, check, document, join_terms, table
 from ._progress import watched
 
 _LYAPUNOV = table("lyapunov", FILES)
@@ -132,6 +132,7 @@ def tune(data, *, output=None, progress=None, **options) -> Tuning:
     ('--posterior regression', <odecast.Model of x, y, z: 401 rows, posterior>)
     """
     check("tune", _TUNE, options)
+    join_terms(options)
     reading = {name: options.pop(name) for name in READING if name in options}
     data = whole(as_data(data, **reading))
     if data.inputs:

@@ -124,5 +124,5 @@ def test_help_speaks_python():
         assert not re.search(r"(?<!-)--(?!json)[a-z]|exit code", text), function
     text = odecast.fit.__doc__
     assert "dropout : R, default None" in text and "derivative : " in text
-    assert re.search(r"The default method \(posterior='trajectory'\):\s+functions : WORDS", text)
+    assert re.search(r"The default method \(posterior='trajectory'\):\s+functions : WORD,…", text)
     assert text.index("Methods that learn from rows") < text.index("derivative : ")

@@ -63,6 +63,24 @@ TEST_F(StudyCommandTest, TuneRefusesWhatFitRefuses) {
   EXPECT_EQ(few["rows"].size(), 2u);
 }
 
+TEST_F(StudyCommandTest, TuneTriesFunctionsBesidePowers) {
+  const std::string terms = "x*sin(y), z/(1 + z^2)" + std::string(200, ' ');  // no file's name
+  const Json found =
+      Json::parse(run_well({"tune", "data.csv", "--posterior", "trajectory,regression",
+                            "--functions", "sin", "--candidates", terms, "--starts", "6", "--leads",
+                            "3", "--draws", "10", "-o", "with", "--json"})
+                      .out);
+  std::set<std::string> settings;
+  for (const Json& row : found["rows"]) settings.insert(row["settings"]);
+  EXPECT_EQ(settings, (std::set<std::string>{"--posterior regression", "--posterior trajectory",
+                                             "--posterior trajectory --functions=sin "
+                                             "'--candidates=" +
+                                                 terms + "'"}));
+  const auto without = run({"tune", "data.csv", "--posterior", "dropout", "--functions", "sin"});
+  EXPECT_EQ(without.code, 2);
+  EXPECT_TRUE(contains(without.err, "--posterior trajectory")) << without.err;
+}
+
 TEST_F(StudyCommandTest, TuneGoesOnWithTheSameOptionsOnly) {
   const auto tune = [this](const Words& more) {
     Words words = {"tune",    "data.csv", "--posterior", "regression", "--starts", "6",
