@@ -138,7 +138,7 @@ Grid grid_of_unknown(const std::string& name, double size, std::size_t numbers) 
 
 /// All combinations of the grids' values, at most so many.
 std::vector<std::vector<double>> combinations(const std::vector<Grid>& grids) {
-  constexpr std::size_t kMost = 200;
+  constexpr std::size_t kMost = 500;
   std::vector<std::vector<double>> all = {{}};
   for (const Grid& g : grids) {
     std::vector<std::vector<double>> longer;
@@ -200,7 +200,8 @@ class Builder {
     const Occurring in = occurring(tape_, node);
     if (in.arguments.empty())
       throw_usage({where, fmt::format("'{}', which has no variable", text),
-                   "an expression of the columns", "A constant is offered anyhow."});
+                   fmt::format("an expression of {}", fmt::join(tape_.arguments(), ", ")),
+                   "A constant is offered anyhow; the time is one of the `inputs`, if it drives."});
     double size = 0;
     for (const int a : in.arguments) size = std::max(size, spread_of(rows_.smoothed, a).rms);
     for (std::size_t k = known; k < tape_.parameters().size(); ++k) {
@@ -220,6 +221,7 @@ class Builder {
       grids.push_back(*at);
     }
     check_told(text, where, node, in.parameters, grids);
+    if (grids.size() == 1) refine(grids[0], node, in.parameters[0]);
     const std::vector<int> free(static_cast<std::size_t>(variables_), add_free(node, 1, {}));
     const std::size_t before = terms_.size();
     std::vector<int> arguments;
@@ -309,6 +311,42 @@ class Builder {
       throw_data({where, fmt::format("'{}', undefined for all values that were tried", text),
                   "numbers inside for which it is defined at every row",
                   "Write it with another sign, or so that its numbers are near 1."});
+  }
+
+  /// A grid whose neighbours are alike over the rows: a frequency times a long time needs values
+  /// close together, a saturation few. An interval is halved where its ends correlate by less than
+  /// kAlike, until there are kMostValues.
+  void refine(Grid& grid, int node, int parameter) const {
+    constexpr double kAlike = 0.5;
+    constexpr std::size_t kMostValues = 500;
+    const long every = 1 + rows_.smoothed.rows() / kMostRows;
+    Matrix rows((rows_.smoothed.rows() + every - 1) / every, rows_.smoothed.cols());
+    for (long k = 0; k < rows.rows(); ++k) rows.row(k) = rows_.smoothed.row(k * every);
+    const auto column = [&](double value) -> Vector {
+      std::vector<double> numbers(tape_.parameters().size(), 0);
+      numbers[static_cast<std::size_t>(parameter)] = value;
+      return Vector(evaluate_rows(tape_, {node}, rows, numbers).col(0)).normalized();
+    };
+    std::map<double, Vector> known;  // value to column
+    for (const double value : grid.values) known.emplace(value, column(value));
+    std::erase_if(known, [&](const auto& one) {  // cos(-w t) is cos(w t)
+      const auto opposite = known.find(-one.first);
+      return one.first < 0 && opposite != known.end() &&
+             std::abs(one.second.dot(opposite->second)) > 1 - 1e-12;
+    });
+    for (bool more = true; more && known.size() < kMostValues;) {
+      std::vector<double> between;
+      for (auto at = known.begin(), next = std::next(at); next != known.end(); at = next++)
+        // of what is not defined nothing is known
+        if (const double alike = std::abs(at->second.dot(next->second));
+            at->first * next->first > 0 && alike > 0 && alike < kAlike &&
+            known.size() + between.size() < kMostValues)
+          between.push_back(0.5 * (at->first + next->first));
+      for (const double value : between) known.emplace(value, column(value));
+      more = !between.empty();
+    }
+    grid.values.clear();
+    for (const auto& [value, _] : known) grid.values.push_back(value);
   }
 
   /// c g(u; k) changes by g dc + Σ c ∂g/∂k_i dk_i: a slope that is a combination of g and the

@@ -5,6 +5,7 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "odecast/core/random.hpp"
@@ -35,6 +36,7 @@ constexpr double kSameMotion = 1e-4;       ///< of the noise
 constexpr double kBlurred = 40;            ///< in the score: what numbers of a grid may cost
 constexpr int kFinerWindows = 4;           ///< parts of a segment in which functions are looked for
 constexpr std::size_t kMostColumns = 300;  ///< of the dictionary, over all equations
+constexpr std::size_t kMostOfOne = 24;     ///< of a user's function, in each equation
 constexpr double kSmallestGap = 1e-14;     ///< and never below round-off of the states
 
 /// Columns that are not finite, of functions that are not defined all along a path, as if they did
@@ -951,23 +953,29 @@ Support TermSearch::with_functions(const Support& monomials, const FittedPath& p
       return own.empty() ? v : Vector(v - X * factor.solve(X.transpose() * v));
     };
     const Vector left = rest(rows.change.col(i));
-    std::vector<std::pair<double, int>> gains;
+    using Gains = std::vector<std::pair<double, int>>;
+    Gains gains;
+    std::map<int, Gains> of_given;  // by the function whose numbers they give values
     for (int f = 0; f < library.functions->size(); ++f) {
       const OfferedFunctions::Offer& offer = offered_.offers[index(f)];
       if (!offer.column || (family && !offer.given() && offer.family != family)) continue;
       const int term = library.basis->size() + f;
       const Vector column = rest(rows.terms.col(term));
       const double dot = column.dot(left), square = column.squaredNorm();
-      if (offer.given())
+      if (offer.given() && offer.free.empty())
         all.push_back({i, term});
       else if (std::isfinite(dot) && square > 1e-9 * rows.terms.col(term).squaredNorm())
-        gains.push_back({-dot * dot / square, term});
+        (offer.given() ? of_given[offer.free[index(i)]] : gains)
+            .push_back({-dot * dot / square, term});
     }
-    std::stable_sort(gains.begin(), gains.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    const std::size_t most = kMostColumns / index(dimension());
-    for (std::size_t k = 0; k < std::min(gains.size(), most); ++k)
-      all.push_back({i, gains[k].second});
+    const auto take = [&](Gains& some, std::size_t most) {
+      std::stable_sort(some.begin(), some.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      for (std::size_t k = 0; k < std::min(some.size(), most); ++k)
+        all.push_back({i, some[k].second});
+    };
+    take(gains, kMostColumns / index(dimension()));
+    for (auto& [free, some] : of_given) take(some, kMostOfOne);
   }
   std::sort(all.begin(), all.end());
   return all;

@@ -275,7 +275,7 @@ bool looks_white(const Prepared& p) {
 /// explains little, no more than kHopelessWork for each. Many observations have at least
 /// kFewestEvaluations of sparse equations.
 /// Functions may cost kFunctionWork besides, and each of their families kFamilyWork.
-constexpr double kFunctionWork = 1e11, kFamilyWork = 5e9, kWork = 1.2e10, kExplained = 0.95,
+constexpr double kFunctionWork = 6e10, kFamilyWork = 5e9, kWork = 1.2e10, kExplained = 0.95,
                  kPromising = 60, kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
                  kFewestEvaluations = 150;
 

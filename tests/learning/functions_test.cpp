@@ -11,6 +11,7 @@
 #include "odecast/model/equations.hpp"
 #include "odecast/model/model_file.hpp"
 #include "odecast/solver/solve.hpp"
+#include "support/sanitized.hpp"
 
 namespace odecast {
 namespace {
@@ -98,6 +99,7 @@ TEST(LearntFunctionsTest, PolynomialsStayPolynomialsWhereFunctionsAreOffered) {
 }
 
 TEST(LearntFunctionsTest, TheNumberInsideIsEstimatedWithItsError) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   // z² over draws of data has mean 1; of 20 its standard error is √(2/20). One set of data in some
   // twenty has a term too many.
   const int draws = 20;
@@ -115,6 +117,29 @@ TEST(LearntFunctionsTest, TheNumberInsideIsEstimatedWithItsError) {
   }
   EXPECT_GE(right, 17);
   EXPECT_NEAR(sum / right, 1, 3 * std::sqrt(2.0 / right));
+}
+
+TEST(LearntFunctionsTest, TheFrequencyOfADriveIsFoundAmongMany) {
+  // The time is the input; frequencies are told apart to 2π/15.
+  Dataset data = runs_of(
+      [](const double* u, double* f) {
+        f[0] = u[1];
+        f[1] = -u[0] - 0.3 * u[1] + 0.8 * std::cos(2.7 * u[2]);
+        f[2] = 1;
+      },
+      {"x", "v", "s"}, {Eigen::Vector3d(1, 0, 0)}, 15, 0.1, 0, 1);
+  Trajectory& run = data.trajectories[0];
+  data.variables = {"x", "v"};
+  data.inputs = {"s"};
+  run.inputs = run.states.rightCols(1);
+  run.states = run.states.leftCols(2).eval();
+  add_noise(data, Vector::Constant(2, 0.03), 6);
+  const Model model = learnt(data, {.candidates = {"cos(w*s)"}}, 2);
+  EXPECT_EQ(best_terms(model), (Terms{{"v"}, {"cos(w*s)", "v", "x"}}));
+  const auto w = numbers_inside(model, Centre::best);
+  ASSERT_EQ(w.size(), 1u);
+  EXPECT_NEAR(w[0].mean, 2.7, 4 * w[0].sd);
+  EXPECT_LT(w[0].sd, 0.01);
 }
 
 TEST(LearntFunctionsTest, FractionsOfWhatNoiseTakesBelowZero) {
@@ -158,7 +183,7 @@ TEST(LearntFunctionsTest, WhatCannotBeOfferedIsRefusedWithThePlace) {
   expect("sin(x", {"character 4", "not closed", "\n  sin(x\n     ^"});
   expect("sinus(x)", {"'sinus'", "nearest is sin"});
   expect("log(x)", {"'log(x)'", "row ", "x = -"});
-  expect("k^2 + 1", {"no variable"});
+  expect("k^2 + 1", {"no variable", "expression of x, v"});
   // No data can tell these numbers from others, whatever their values.
   expect("V*x/(K + x^2)", {"tell V from the coefficient"});
   expect("k*x", {"tell k from the coefficient"});
