@@ -367,7 +367,8 @@ PolynomialPart read_polynomial(const Reader& read, const Json& json, const Model
                   fmt::format("degree at most {}", part.degree));
       m.support.push_back(term);
     }
-    const std::size_t p = m.support.size() + numbers_inside(library, m.support).size();
+    const std::vector<int> inside = numbers_inside(library, m.support);
+    const std::size_t p = m.support.size() + inside.size();
     const auto matrix = [&](const char* name, std::size_t rows, std::size_t columns) {
       const Vector values = read.vector(set, name, rows * columns);
       return Matrix(Eigen::Map<const Matrix>(values.data(), static_cast<long>(rows),
@@ -383,6 +384,15 @@ PolynomialPart read_polynomial(const Reader& read, const Json& json, const Model
     };
     if (set.contains("covariance") || set.contains("last_state"))
       m.covariance = covariance("covariance", p);
+    for (std::size_t k = 0; k < inside.size(); ++k) {  // the value, which may be exp z, and its sd
+      const auto at = static_cast<long>(m.support.size() + k);
+      const InnerNumber& number = part.functions->numbers()[static_cast<std::size_t>(inside[k])];
+      const double value = number.value(m.theta[at]), slope = number.slope(m.theta[at]),
+                   variance = m.covariance.size() > 0 ? m.covariance(at, at) : 0;
+      if (!std::isfinite(value * value) || !std::isfinite(slope * slope * variance))
+        read.fail("theta", fmt::format("{} as the coordinate of {}", m.theta[at], number.name),
+                  "one whose value has a finite square, and its variance too");
+    }
     if (set.contains("last_state")) {
       m.last_state = read.vector(set, "last_state", n);
       m.last_slope = matrix("last_slope", n, p);

@@ -122,6 +122,7 @@ TEST(FunctionsTest, TheFileKeepsThem) {
   refused("\"name\": \"k\"", "\"name\": \"k k\"");
   refused("\"centre\": 0.25", "\"centre\": -0.25");
   refused("\"spread\": 0.001", "\"spread\": 0");
+  refused("\"spread\": 0.001", "\"spread\": 1e300");  // times z: exp of it is no number
   refused("\"function\": 0", "\"function\": 3");
   refused("\"function\": 0", "\"function\": -1");
   refused("\"function\": 1", "\"function\": 0");  // which has no number inside
