@@ -19,6 +19,9 @@ set(ODECAST_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-co
 # the last bit (fused() of core/pack.hpp is the same everywhere); errno is never looked at.
 set(ODECAST_NUMERICS -ffp-contract=off -fno-math-errno)
 
+# Without the time at which a precompiled header was made, a compiler cache knows it in every clone.
+set(ODECAST_PRECOMPILED "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+
 # Overruns that reach a return address, or a buffer whose size is known, end the program. Sanitizers
 # see more and are in the way of these; without optimisation the second does nothing but warn.
 if(ODECAST_SANITIZE OR ODECAST_FUZZ)
@@ -41,6 +44,7 @@ endfunction()
 function(odecast_compile_options target)
   target_compile_options(${target} PRIVATE
                          ${ODECAST_WARNINGS} ${ODECAST_NUMERICS} ${ODECAST_HARDENING}
+                         ${ODECAST_PRECOMPILED}
                          $<$<BOOL:${ODECAST_WERROR}>:-Werror>)
   if(ODECAST_SANITIZE)
     # Checks of every pointer double the time to compile Eigen, and find nothing that the address
