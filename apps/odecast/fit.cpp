@@ -109,6 +109,11 @@ Json fit_json(const Fit& fit) {
     j["noise"] = std::vector<double>(fit.model.noise.begin(), fit.model.noise.end());
     if (const Vector& q = fit.model.relative_noise; q.size() > 0)
       j["relative_noise"] = std::vector<double>(q.begin(), q.end());
+    if (const auto& logs = fit.model.log_noise; !logs.empty()) {
+      j["log_noise"] = Json::array();
+      for (std::size_t i = 0; i < logs.size(); ++i)
+        if (logs[i]) j["log_noise"].push_back(fit.model.variables[i]);
+    }
     if (part->precision > 0) j["precision"] = part->precision;
     j["noise_ratio"] = part->noise_ratio;
     j["autocorrelation"] = part->autocorrelation;
@@ -130,19 +135,28 @@ Json fit_json(const Fit& fit) {
 
 namespace {
 
-/// "The noise grows with the state: of x 5 % of its value, and 0.02 besides."; empty for constant
-/// noise.
+/// "The noise grows with the state: of x 5 % of its value, and 0.02 besides. It is that of
+/// logarithms: of y a factor of 1.2."; empty for constant noise.
 std::string relative_noise_in_words(const Model& model) {
-  std::string words;
+  std::string words, logs;
   for (Eigen::Index i = 0; i < model.relative_noise.size(); ++i) {
     const double q = model.relative_noise[i], sd = model.noise[i];
     if (!(q > 0) || !(model.size[i] > 0)) continue;
+    if (const double s = model.log_noise_sd(i); s > 0) {
+      logs += fmt::format("{} of {} by a factor of {:.3g}", logs.empty() ? "" : ",",
+                          model.variables[static_cast<std::size_t>(i)], std::exp(s));
+      continue;
+    }
     words += fmt::format("{} of {} {:.2g} % of its value", words.empty() ? "" : ",",
                          model.variables[static_cast<std::size_t>(i)],
                          100 * sd * std::sqrt(q) / model.size[i]);
     if (q < 0.999) words += fmt::format(" and {:.2g} besides", sd * std::sqrt(1 - q));
   }
-  return words.empty() ? "" : "The noise grows with the state:" + words + ".";
+  if (!words.empty()) words = "The noise grows with the state:" + words + ".";
+  if (!logs.empty())
+    words += (words.empty() ? "" : " ") +
+             ("The noise is that of logarithms:" + logs + " (one standard deviation).");
+  return words;
 }
 
 int run_fit(const Arguments& a) {

@@ -71,9 +71,10 @@ std::vector<std::string> plan(const ObservationSource& source, const Inspection&
                     fmt::join(noisy, ", "), 100 * most));
   for (Eigen::Index i = 0; i < source.dimension(); ++i)
     if (const double q = d.relative_noise[i]; q > 0)
-      lines.push_back(fmt::format("{}: the noise grows with the state, about {:.2g} % of it.",
-                                  source.variables[static_cast<std::size_t>(i)],
-                                  100 * d.noise[i] * std::sqrt(q) / d.rms[i]));
+      lines.push_back(fmt::format(
+          "{}: the noise grows with the state, about {:.2g} % of it{}.",
+          source.variables[static_cast<std::size_t>(i)], 100 * d.noise[i] * std::sqrt(q) / d.rms[i],
+          d.log_noise[static_cast<std::size_t>(i)] ? ", and is that of the logarithm" : ""));
   return lines;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <new>
-#include <stdexcept>
 #include <system_error>
 
 #include "apps/odecast/commands.hpp"
@@ -121,6 +121,11 @@ int main(int argc, char** argv) {
     return ended("interrupted", 128 + e.signal());
   } catch (const PipeClosed&) {
     return 128 + SIGPIPE;
+  } catch (
+      const std::filesystem::filesystem_error& e) {  // a name that is too long, a loop of links
+    return ended(shown(e.path1().string()) + ": found " + e.code().message() +
+                     ", expected a path that the system knows. Check it, or choose another.",
+                 kFileFailure);
   } catch (const std::system_error& e) {
     return ended(std::string("the system: found ") + e.what() +
                      ", expected it to serve. Try again, or with fewer --threads.",

@@ -42,7 +42,7 @@ print(model.equations())
 # %%
 fc = model.forecast(at=test, draws=500, observations=True)
 print(odecast.score(fc, test, system="Lorenz")["vpt"])
-fc.plot(truth=test)
+fc.plot(test, history=train)
 fc.save("forecast.csv")
 model.save("model.json")
 fc.report("my.html", truth=test, title="My data")

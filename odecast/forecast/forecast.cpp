@@ -10,6 +10,7 @@
 #include <span>
 
 #include "odecast/core/error.hpp"
+#include "odecast/core/functions.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
@@ -163,6 +164,12 @@ double noisy_quantile(double p, double sigma, std::span<const double> x,
   return guess;
 }
 
+/// The standard deviation of the logarithm of an observation of variable i; 0 where the noise is
+/// not that of the logarithm, or given.
+double log_noise_sd(const Model& model, const ForecastOptions& options, Eigen::Index i) {
+  return options.noise && *options.noise != model.noise ? 0 : model.log_noise_sd(i);
+}
+
 void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const Matrix& noise,
                     Forecast& f, const Observer& observer) {
   f.q_lower.resize(rows + 1, s.n);
@@ -199,13 +206,22 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const
       f.q_median(at + 1, i) = offset + scale * quantile(0.5);
       f.q_upper(at + 1, i) = offset + scale * quantile(1 - tail);
       if (f.observed_q_lower.size() == 0) continue;
-      const double sigma = noise(at + 1, i) / scale;
-      double lower = (f.q_lower(at + 1, i) - offset) / scale,
-             upper = (f.q_upper(at + 1, i) - offset) / scale;
+      double sigma = noise(at + 1, i) / scale, lower = (f.q_lower(at + 1, i) - offset) / scale,
+             upper = (f.q_upper(at + 1, i) - offset) / scale,
+             middle = (f.q_median(at + 1, i) - offset) / scale;
+      const double of_log = log_noise_sd(s.model, s.options, i);
+      const auto in_log = [&](double v) {  // draws are positive but for a few that left the data
+        return portable_log(std::max(offset + scale * v, 1e-9 * s.model.size[i]));
+      };
+      if (of_log > 0) {
+        for (std::size_t k = first; k < first + size; ++k)
+          if (std::isfinite(x[k])) x[k] = in_log(x[k]);
+        sigma = of_log, lower = in_log(lower), upper = in_log(upper), middle = in_log(middle);
+      }
       if (sigma > 0) {
         const auto now = std::span<const double>(x).subspan(first, size),
                    share = std::span<const double>(weights).subspan(first, size);
-        const double reach = 9 * sigma, middle = (f.q_median(at + 1, i) - offset) / scale;
+        const double reach = 9 * sigma;
         double least = middle, most = middle;
         for (std::size_t k = 0; k < size; ++k)
           if (share[k] > 0) least = std::min(least, now[k]), most = std::max(most, now[k]);
@@ -215,8 +231,8 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const
         upper = noisy_quantile(1 - tail, sigma, now, share, least - reach, most + reach,
                                middle + root_sum_square(upper - middle, c * sigma));
       }
-      f.observed_q_lower(at + 1, i) = offset + scale * lower;
-      f.observed_q_upper(at + 1, i) = offset + scale * upper;
+      f.observed_q_lower(at + 1, i) = of_log > 0 ? exponential_of(lower) : offset + scale * lower;
+      f.observed_q_upper(at + 1, i) = of_log > 0 ? exponential_of(upper) : offset + scale * upper;
     }
   };
   parallel_for(s.options.threads, chunks * static_cast<std::size_t>(s.n), one_chunk,
@@ -539,7 +555,16 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
     for (Eigen::Index t = 0; t < noise.rows(); ++t)
       noise.row(t) = observation_noise(model, options, f.mean.row(t).transpose()).transpose();
     const Matrix reach = c * (f.sd.cwiseAbs2() + noise.cwiseAbs2()).cwiseSqrt();
-    const Matrix lower = f.mean - reach, upper = f.mean + reach;
+    Matrix lower = f.mean - reach, upper = f.mean + reach;
+    // u exp(± c s) without the spread of the draws, mean ± c sd without noise, and between them
+    // both reaches in quadrature.
+    for (int i = 0; i < s.n; ++i)
+      if (const double sigma = log_noise_sd(model, options, i); sigma > 0)
+        for (Eigen::Index t = 0; t < f.mean.rows(); ++t)
+          if (const double u = f.mean(t, i), spread = c * f.sd(t, i); u > 0) {
+            lower(t, i) = u - root_sum_square(spread, u - u * exponential_of(-c * sigma));
+            upper(t, i) = u + root_sum_square(spread, u * exponential_of(c * sigma) - u);
+          }
     if (sd_band) f.observed_lower = lower, f.observed_upper = upper;
     // Its quantiles take ten times as long as the rest, and are for those who ask.
     if (q_band && (options.noise || !sd_band))

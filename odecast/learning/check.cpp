@@ -154,8 +154,10 @@ void check(const FitOptions& o, int variables, int inputs) {
   require_option(!o.budget || *o.budget > 0, "`budget`", fmt::format("{}", o.budget.value_or(0)),
                  "seconds > 0", "Leave it out for the default bound on work.");
   const auto* trajectory = std::get_if<TrajectoryMethod>(&o.method);
-  require_option(o.noise_law != NoiseLaw::relative || (trajectory && !trajectory->robust),
-                 "`noise`", "relative", "`posterior=trajectory`, without `robust`",
+  const bool grows = o.noise_law == NoiseLaw::relative || o.noise_law == NoiseLaw::logarithmic;
+  require_option(!grows || (trajectory && !trajectory->robust), "`noise`",
+                 o.noise_law == NoiseLaw::relative ? "relative" : "log",
+                 "`posterior=trajectory`, without `robust`",
                  "Leave out what asks for another, or give the noise as numbers.");
   std::visit([&](const auto& m) { check_method(m, o, Shape{variables, inputs}); }, o.method);
 }

@@ -351,11 +351,13 @@ std::vector<Field> make_fields() {
               .help =
                   "sd of the observation noise, one or one per variable, in the units of the data "
                   "(default: estimated); or how it is estimated: constant, relative (part of it "
-                  "grows with the state), auto (relative where the data ask for it)",
+                  "grows with the state), log (that of the logarithm, for counts and what is "
+                  "positive), auto (relative or log where the data ask for it)",
               .group = kMain};
   constexpr std::pair<const char*, NoiseLaw> laws[] = {{"auto", NoiseLaw::automatic},
                                                        {"constant", NoiseLaw::constant},
-                                                       {"relative", NoiseLaw::relative}};
+                                                       {"relative", NoiseLaw::relative},
+                                                       {"log", NoiseLaw::logarithmic}};
   for (const auto& [word, law] : laws) noise.choices.push_back(word);
   noise.get = [laws](const FitOptions& o) -> std::optional<std::string> {
     if (o.noise.size() > 0 || o.noise_law == NoiseLaw::automatic) return list_text(o.noise);

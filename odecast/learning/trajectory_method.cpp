@@ -90,7 +90,19 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   if (options.time_input) model.inputs.names.push_back(o.time_name);
   model.noise = found.noise;
   model.relative_noise = found.relative_noise;
+  model.log_noise = found.log_noise;
   describe_observed(model, data);
+  // The sd of a logarithm is noise/size, and the size of what is observed has the noise in it.
+  for (std::size_t i = 0; i < model.log_noise.size(); ++i)
+    if (model.log_noise[i]) {
+      double squares = 0, count = 0;
+      for (const Matrix& path : found.path)
+        squares += path.col(static_cast<long>(i)).squaredNorm(),
+            count += static_cast<double>(path.rows());
+      if (squares > 0)
+        model.noise[static_cast<long>(i)] *=
+            model.size[static_cast<long>(i)] / std::sqrt(squares / count);
+    }
   model.trajectory = {found.noise_ratio, found.autocorrelation, found.persistence, found.continuity,
                       found.misfit,      found.forcing,         found.precision};
   PolynomialPart& part = model.law.emplace<PolynomialPart>();

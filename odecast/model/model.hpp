@@ -106,6 +106,9 @@ struct Model {
   /// The share q of each variable's noise variance that grows as u²:
   ///   noise² ((1 - q) + q u² / size²);   empty where the noise is constant.
   Vector relative_noise = {};
+  /// Of each variable whether its noise is that of the logarithm, ln y = ln u + (noise/size) ε; its
+  /// q is 1. Empty where none is.
+  std::vector<bool> log_noise = {};
 
   /// Of each variable whether it is known to be positive; empty where none is. Draws that leave
   /// that region are none of the posterior's, and bands end at 0.
@@ -149,6 +152,13 @@ struct Model {
   int measured() const { return embedding ? 1 : dimension(); }
   std::vector<std::string> measured_variables() const {
     return {variables.begin(), variables.begin() + measured()};
+  }
+  /// The standard deviation of ln y, where the noise of variable i is that of the logarithm; 0
+  /// elsewhere.
+  double log_noise_sd(Eigen::Index i) const {
+    return !log_noise.empty() && log_noise[static_cast<std::size_t>(i)] && size[i] > 0
+               ? noise[i] / size[i]
+               : 0;
   }
   bool is_positive(Eigen::Index i) const {
     return !positive.empty() && positive[static_cast<std::size_t>(i)];

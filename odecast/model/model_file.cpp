@@ -23,11 +23,12 @@ using Json = nlohmann::ordered_json;
 /// trajectory posteriors with inputs; 6: trajectory posteriors with forcing. A model is written as
 /// the lowest that has it all, for older programs. 8: offsets beside coefficients, positive
 /// variables, embeddings; a model without them is of version 7. 9: noise that grows with the state.
-/// 10: functions beside monomials.
-constexpr int kVersion = 10, kPlainVersion = 7;
+/// 10: functions beside monomials. 11: noise of logarithms.
+constexpr int kVersion = 11, kPlainVersion = 7;
 
 int version_of(const Model& model) {
-  if (model.polynomial() && model.polynomial()->functions) return kVersion;
+  if (!model.log_noise.empty()) return kVersion;
+  if (model.polynomial() && model.polynomial()->functions) return 10;
   if (model.relative_noise.size() > 0) return 9;
   const bool plain = model.positive.empty() && !model.embedding && model.term_offsets().isZero(0);
   return plain ? kPlainVersion : kPlainVersion + 1;
@@ -265,6 +266,19 @@ KeptRows read_kept_rows(const Reader& read, const Json& json, std::size_t n) {
   if (!increase(kept.times) || !increase(kept.hashes) || !(kept.from <= kept.until))
     read.fail("observed", "numbers out of order", "times and hashes that increase");
   return kept;
+}
+
+/// A yes or no for each variable.
+std::vector<bool> read_flags(const Reader& read, const Json& json, const char* name,
+                             std::size_t n) {
+  std::vector<bool> flags;
+  for (const Json& one : read.array(json, name)) {
+    if (!one.is_boolean()) read.fail(name, one.type_name(), "true or false");
+    flags.push_back(one.get<bool>());
+  }
+  if (flags.size() != n)
+    read.fail(name, fmt::format("{} values", flags.size()), fmt::format("{}", n));
+  return flags;
 }
 
 /// Functions of the arguments of a model whose variables, scaling and inputs are read.
@@ -604,6 +618,7 @@ std::string model_to_text(const Model& model) {
   if (model.sd.size() > 0) body["sd"] = to_json(model.sd);
   if (model.noise.size() > 0) body["noise"] = to_json(model.noise);
   if (model.relative_noise.size() > 0) body["relative_noise"] = to_json(model.relative_noise);
+  if (!model.log_noise.empty()) body["log_noise"] = model.log_noise;
   if (model.calibration)
     body["calibration"] = {{"level", model.calibration->level},
                            {"starts", model.calibration->starts},
@@ -680,14 +695,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
                           : read_law(read, read.member(json, "law"), model);
   if (version < 8 && !model.term_offsets().isZero(0))
     read.fail("offset", "numbers that are not 0", "0 beside coefficients");
-  if (json.contains("positive")) {
-    for (const Json& one : read.array(json, "positive")) {
-      if (!one.is_boolean()) read.fail("positive", one.type_name(), "true or false");
-      model.positive.push_back(one.get<bool>());
-    }
-    if (model.positive.size() != n)
-      read.fail("positive", fmt::format("{} values", model.positive.size()), fmt::format("{}", n));
-  }
+  if (json.contains("positive")) model.positive = read_flags(read, json, "positive", n);
   if (json.contains("embedding")) {
     const Json& e = read.member(json, "embedding");
     const std::string coordinates = read.text(e, "coordinates");
@@ -731,6 +739,13 @@ Model model_from_text(const std::string& text, const std::string& name) {
       (model.noise.size() == 0 ||
        !(model.relative_noise.array() >= 0 && model.relative_noise.array() <= 1).all()))
     read.fail("relative_noise", "a number outside of [0, 1], or no noise", "shares of the noise");
+  if (json.contains("log_noise")) {
+    model.log_noise = read_flags(read, json, "log_noise", n);
+    for (std::size_t i = 0; i < n; ++i)
+      if (model.log_noise[i] && (model.relative_noise.size() == 0 ||
+                                 model.relative_noise[static_cast<Eigen::Index>(i)] != 1))
+        read.fail("log_noise", "noise of a logarithm that is not relative", "a share of 1");
+  }
   if (!(model.step > 0) || !(model.data_scale > 0))
     read.fail("step or data_scale", "a number <= 0", "numbers > 0");
   if (json.contains("calibration")) {

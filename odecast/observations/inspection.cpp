@@ -38,8 +38,10 @@ Inspection inspect(const ObservationSource& source) {
   Vector values = Vector::Zero(n);
   for (const ObservedRun& run : runs) values += run.weights.colwise().sum().transpose();
   Smoothed smoothed = smooth(runs, false);
-  result.relative_noise =
+  NoiseForm form =
       weigh_by_noise(runs, smoothed, NoiseLaw::automatic, Vector::Zero(n), Vector::Ones(n));
+  result.relative_noise = std::move(form.share);
+  result.log_noise = std::move(form.of_log);
   result.noise = smoothed.noise;
   for (long i = 0; i < n; ++i)
     if (values[i] < 8) result.noise[i] = std::nan(""), result.relative_noise[i] = 0;

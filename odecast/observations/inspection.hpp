@@ -17,6 +17,7 @@ struct Inspection : ObservationSummary {
   /// The share of its variance that grows as u² (noise_law.hpp); 0 where it is constant.
   Vector relative_noise;
   long noise_rows = 0;
+  std::vector<bool> log_noise = {};  ///< of each variable whether it is that of the logarithm
 };
 
 Inspection inspect(const ObservationSource& source);

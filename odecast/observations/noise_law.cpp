@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "odecast/core/functions.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/random.hpp"
 
@@ -70,41 +71,124 @@ RelativeNoise likeliest_noise(const std::vector<double>& residuals, const std::v
 
 double relative_noise_threshold(double count) { return 20 + portable_log(std::max(count, 1.0)); }
 
-Vector weigh_by_noise(std::vector<ObservedRun>& runs, Smoothed& smoothed, NoiseLaw law,
-                      const Vector& offset, const Vector& scale) {
+namespace {
+
+/// The observations of a variable that have weight, and the path there, in the user's units; their
+/// difference in the runs'.
+struct WeighedColumn {
+  std::vector<double> residuals, values, path;
+
+  WeighedColumn(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& path_of, long i,
+                double offset, double scale) {
+    for (std::size_t r = 0; r < runs.size(); ++r)
+      for (long k = 0; k < runs[r].values.rows(); ++k)
+        if (runs[r].weights(k, i) > 0) {
+          residuals.push_back(runs[r].values(k, i) - path_of[r](k, i));
+          values.push_back(offset + scale * runs[r].values(k, i));
+          path.push_back(offset + scale * path_of[r](k, i));
+        }
+  }
+  bool positive() const {
+    return std::all_of(values.begin(), values.end(), [](double y) { return y > 0; });
+  }
+};
+
+/// Twice the log likelihood of the observations of variable i as those of ln u + r ε, less that of
+/// N values whose mean square is one: `logs` are ln y, `path` is ln u.
+double likelihood_of_logs(const std::vector<Matrix>& logs, const std::vector<Matrix>& path,
+                          const std::vector<Matrix>& weights, long i) {
+  double squares = 0, sum = 0, count = 0;
+  for (std::size_t r = 0; r < logs.size(); ++r)
+    for (long k = 0; k < logs[r].rows(); ++k) {
+      if (!(weights[r](k, i) > 0)) continue;
+      const double e = logs[r](k, i) - path[r](k, i);
+      squares += e * e, sum += logs[r](k, i), ++count;
+    }
+  return -count * portable_log(std::max(squares / count, 1e-300)) - 2 * sum;
+}
+
+/// Values and weights of variable i around the path û > 0: `logs` are ln y, `path` is ln û.
+void observe_logs(std::vector<ObservedRun>& runs, const std::vector<Matrix>& weights,
+                  const std::vector<Matrix>& logs, const std::vector<Matrix>& path, long i,
+                  double offset, double scale) {
+  double squares = 0, count = 0;
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (long k = 0; k < path[r].rows(); ++k)
+      if (weights[r](k, i) > 0) squares += exponential_of(2 * path[r](k, i)), ++count;
+  const RelativeNoise law{1, 0, squares / std::max(count, 1.0)};
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (long k = 0; k < path[r].rows(); ++k) {
+      if (!(weights[r](k, i) > 0)) continue;
+      const double u = exponential_of(path[r](k, i));
+      runs[r].values(k, i) = (u * (1 + logs[r](k, i) - path[r](k, i)) - offset) / scale;
+      runs[r].weights(k, i) = weights[r](k, i) / law.variance(u);
+    }
+}
+
+}  // namespace
+
+NoiseForm weigh_by_noise(std::vector<ObservedRun>& runs, Smoothed& smoothed, NoiseLaw law,
+                         const Vector& offset, const Vector& scale) {
   const auto n = static_cast<long>(scale.size());
-  Vector shares = Vector::Zero(n);
-  if (law == NoiseLaw::constant) return shares;
-  std::vector<Matrix> plain;
+  NoiseForm form{Vector::Zero(n), std::vector<bool>(static_cast<std::size_t>(n))};
+  if (law == NoiseLaw::constant) return form;
+  std::vector<Matrix> plain;  // weights
   for (const ObservedRun& run : runs) plain.push_back(run.weights);
+  std::vector<Matrix> logs, log_path;  // of what is positive; smoothed when they are asked for
+  const auto smooth_logs = [&] {
+    if (!logs.empty()) return;
+    std::vector<ObservedRun> of_logs = runs;
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      of_logs[r].weights = plain[r];
+      for (long i = 0; i < n; ++i)
+        for (long k = 0; k < plain[r].rows(); ++k) {
+          const double y = offset[i] + scale[i] * runs[r].values(k, i);
+          of_logs[r].values(k, i) = plain[r](k, i) > 0 && y > 0 ? portable_log(y) : 0;
+        }
+    }
+    log_path = smooth(of_logs, false).values;
+    for (ObservedRun& run : of_logs) logs.push_back(std::move(run.values));
+  };
   for (int round = 0; round < kRounds; ++round) {
     bool relative = false;
     for (long i = 0; i < n; ++i) {
-      std::vector<double> residuals, u;
-      for (std::size_t r = 0; r < runs.size(); ++r)
-        for (long k = 0; k < runs[r].values.rows(); ++k)
-          if (plain[r](k, i) > 0) {
-            residuals.push_back(runs[r].values(k, i) - smoothed.values[r](k, i));
-            u.push_back(offset[i] + scale[i] * smoothed.values[r](k, i));
-          }
-      const RelativeNoise found = likeliest_noise(residuals, u);
+      if (form.of_log[static_cast<std::size_t>(i)]) continue;
+      const WeighedColumn column(runs, smoothed.values, i, offset[i], scale[i]);
+      const RelativeNoise found = likeliest_noise(column.residuals, column.path);
       const bool supported =
           law == NoiseLaw::relative ||
           (scale[i] * smoothed.noise[i] > kSmallNoise * std::sqrt(found.mean_square) &&
-           found.evidence > relative_noise_threshold(static_cast<double>(u.size())));
-      shares[i] = supported ? found.share : 0;
-      for (std::size_t r = 0; r < runs.size(); ++r)
-        for (long k = 0; k < runs[r].values.rows(); ++k)
-          runs[r].weights(k, i) =
-              shares[i] > 0
-                  ? plain[r](k, i) / found.variance(offset[i] + scale[i] * smoothed.values[r](k, i))
-                  : plain[r](k, i);
-      relative = relative || shares[i] > 0;
+           found.evidence > relative_noise_threshold(static_cast<double>(column.path.size())));
+      if (round == 0 && column.positive() &&
+          (law == NoiseLaw::logarithmic ||
+           (law == NoiseLaw::automatic && supported && found.share > 0.5))) {
+        smooth_logs();
+        form.of_log[static_cast<std::size_t>(i)] =
+            law == NoiseLaw::logarithmic ||
+            likelihood_of_logs(logs, log_path, plain, i) >
+                log_likelihood(found, column.residuals, column.path) -
+                    2 * static_cast<double>(column.path.size()) * portable_log(scale[i]) +
+                    kLogNoiseThreshold;
+      }
+      const bool of_log = form.of_log[static_cast<std::size_t>(i)];
+      form.share[i] = of_log ? 1 : supported && law != NoiseLaw::logarithmic ? found.share : 0;
+      if (of_log) {
+        observe_logs(runs, plain, logs, log_path, i, offset[i], scale[i]);
+      } else {
+        for (std::size_t r = 0; r < runs.size(); ++r)
+          for (long k = 0; k < runs[r].values.rows(); ++k)
+            runs[r].weights(k, i) =
+                form.share[i] > 0
+                    ? plain[r](k, i) /
+                          found.variance(offset[i] + scale[i] * smoothed.values[r](k, i))
+                    : plain[r](k, i);
+      }
+      relative = relative || form.share[i] > 0;
     }
     if (!relative) break;
     smoothed = smooth(runs, false);
   }
-  return shares;
+  return form;
 }
 
 }  // namespace odecast

@@ -5,11 +5,12 @@
 namespace odecast {
 
 /// How the noise of an observation depends on the state: its variance is s² + r² u² with, per
-/// variable, s constant and r relative.
+/// variable, s constant and r relative; or it is that of the logarithm, y = u exp(r ε).
 enum class NoiseLaw {
-  automatic,  ///< r > 0 where the data ask for it
-  constant,   ///< r = 0
-  relative,   ///< s and r as likely as can be
+  automatic,    ///< r > 0, or logarithms, where the data ask for it
+  constant,     ///< r = 0
+  relative,     ///< s and r as likely as can be
+  logarithmic,  ///< of variables that are positive at all rows
 };
 
 /// The law that makes the residuals of one variable most likely, in the form
@@ -30,10 +31,24 @@ RelativeNoise likeliest_noise(const std::vector<double>& residuals, const std::v
 /// relative: what a number costs, ln N, and 20 for what a smoother leaves of the motion.
 double relative_noise_threshold(double count);
 
+struct NoiseForm {
+  Vector share;              ///< q of each variable
+  std::vector<bool> of_log;  ///< whether the noise is that of its logarithm: q is 1 there
+};
+
+/// Twice the gain in log likelihood over relative noise that is asked for before the noise counts
+/// as that of the logarithm: both have as many numbers.
+inline constexpr double kLogNoiseThreshold = 6;
+
 /// Smooths runs whose noise may grow with the state, and divides the weights of the observations
 /// by g of the smoothed state, where the law says so; offset and scale make the user's units of
-/// the runs'. Twice, because the path follows the weights. Returns the share q of each variable.
-Vector weigh_by_noise(std::vector<ObservedRun>& runs, Smoothed& smoothed, NoiseLaw law,
-                      const Vector& offset, const Vector& scale);
+/// the runs'. Twice, because the path follows the weights.
+///
+/// Where the noise is that of the logarithm, ln y = ln u + r ε, the logarithms are smoothed, and an
+/// observation becomes what it is to first order around their path û,
+///   y* = û (1 + ln(y/û)),   with the standard deviation r û:
+/// least squares in y* is least squares in ln y but for the square of (u - û)/û.
+NoiseForm weigh_by_noise(std::vector<ObservedRun>& runs, Smoothed& smoothed, NoiseLaw law,
+                         const Vector& offset, const Vector& scale);
 
 }  // namespace odecast

@@ -44,16 +44,21 @@ Dataset columns(const Dataset& data, const std::vector<std::string>& names) {
   return chosen;
 }
 
-/// Whether the forecast has bands of observations and the truth looks as if it had their noise: at
-/// the start they are mean ± c (sd² + σ²)^½.
+/// Whether the forecast has bands of observations and the truth looks as if it had their noise σ.
+/// At the start they are mean ± c (sd² + σ²)^½; noise that follows the state may be large just
+/// there, so that it counts by its root mean square over all rows where that is less.
 bool looks_measured(const Forecast& f, const Dataset& truth) {
   const bool quantiles = f.observed_lower.size() == 0;
   const Matrix &lower = quantiles ? f.observed_q_lower : f.observed_lower,
                &upper = quantiles ? f.observed_q_upper : f.observed_upper;
   if (lower.size() == 0) return false;
-  const Vector reach = (upper.row(0) - lower.row(0)) / (2 * band_factor(f.level)), sd = f.sd.row(0);
-  return looks_noisy(columns(truth, f.variables),
-                     (reach.cwiseAbs2() - sd.cwiseAbs2()).cwiseMax(0).cwiseSqrt());
+  const Matrix square = (((upper - lower) / (2 * band_factor(f.level))).cwiseAbs2() -
+                         f.sd.topRows(lower.rows()).cwiseAbs2())
+                            .cwiseMax(0);
+  Vector noise = square.row(0).transpose();
+  for (Eigen::Index i = 0; i < noise.size(); ++i)
+    if (const double mean = square.col(i).mean(); mean > 0) noise[i] = std::min(noise[i], mean);
+  return looks_noisy(columns(truth, f.variables), noise.cwiseSqrt());
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct Prepared {
   Vector active;      ///< 0 for a constant variable or input
   Smoothed smoothed;
   std::optional<Vector> known;
-  Vector relative_noise;  ///< share of the noise's variance that grows as u²
+  NoiseForm noise_form;
   OfferedFunctions offered;
   double spacing = 0;
 };
@@ -66,6 +66,20 @@ void add_inputs(Prepared& p, const Dataset& data, const TrajectoryOptions& o) {
     run.inputs.values = (run.inputs.values.rowwise() - p.input_offset.transpose()) *
                         p.input_scale.cwiseInverse().asDiagonal();
   }
+}
+
+void check_logarithms(const Dataset& data) {
+  for (const Trajectory& t : data.trajectories)
+    for (Eigen::Index i = 0; i < t.states.cols(); ++i)
+      for (Eigen::Index k = 0; k < t.rows(); ++k)
+        if (t.states(k, i) <= 0)
+          throw_data({fmt::format("{}, column {}, {}row {} (t = {:.6g})", data.source,
+                                  data.variables[index(i)],
+                                  t.id.empty() ? "" : fmt::format("trajectory {}, ", t.id), k + 1,
+                                  t.times[index(k)]),
+                      fmt::format("{:.6g}", t.states(k, i)),
+                      "a value > 0: with `noise=log` the noise is that of logarithms",
+                      "Choose `noise=relative`, or leave such rows out."});
 }
 
 Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
@@ -112,8 +126,9 @@ Prepared prepare(const Dataset& data, const TrajectoryOptions& o) {
                 p.scaling.scale.transpose().array())
                    .matrix();
   if (arguments > n) add_inputs(p, data, o);
+  if (o.noise_law == NoiseLaw::logarithmic) check_logarithms(data);
   p.smoothed = smooth(p.runs, o.robust);
-  p.relative_noise =
+  p.noise_form =
       weigh_by_noise(p.runs, p.smoothed, o.noise || o.robust ? NoiseLaw::constant : o.noise_law,
                      p.scaling.offset, p.scaling.scale);
   const double tau = p.smoothed.time_scale > 0 ? p.smoothed.time_scale : span / intervals;
@@ -503,7 +518,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
                            const Observer& observer) {
   Budget budget;
   TrajectoryFit fit;
-  if (!p.relative_noise.isZero(0)) fit.relative_noise = p.relative_noise;
+  if (!p.noise_form.share.isZero(0)) fit.relative_noise = p.noise_form.share;
+  if (std::ranges::count(p.noise_form.of_log, true) > 0) fit.log_noise = p.noise_form.of_log;
   fit.scaling = p.scaling;
   fit.input_offset = p.input_offset;
   fit.input_scale = p.input_scale;

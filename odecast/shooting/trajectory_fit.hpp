@@ -61,6 +61,7 @@ struct TrajectoryFit {
   Vector noise;                         ///< sd per variable, user's units: rms over the rows
   /// The part of noise² that grows as u², of each variable; empty where all noise is constant.
   Vector relative_noise;
+  std::vector<bool> log_noise;  ///< of each variable whether it is noise of the logarithm, or empty
   /// Where the data are those of a solver, whose error is smooth: how large it is, as a part of the
   /// variables' root mean squares, by the residuals; 0 elsewhere.
   double precision = 0;

@@ -144,9 +144,9 @@ class Forecast:
         return xarray.Dataset(arrays, coords=coords, attrs={"level": self.level, **{
             k: v for k, v in self.summary.items() if v is not None}})
 
-    def plot(self, truth=None, variables=None, axes=None):
-        """Draws mean and band with Matplotlib, over the truth where given. Returns the axes, one
-        per variable.
+    def plot(self, truth=None, variables=None, axes=None, *, history=None):
+        """Draws mean and bands with Matplotlib, over the truth where given, and after the history:
+        rows as far back as twice the length of the forecast. Returns the axes, one per variable.
 
         >>> import matplotlib
         >>> matplotlib.use("Agg")
@@ -168,24 +168,34 @@ class Forecast:
                                    figsize=(8, 2 * len(names)))
             axes = axes[:, 0]
         axes = np.atleast_1d(axes)
-        run = None if truth is None else as_data(truth)[-1]
-        columns = None if truth is None else as_data(truth).variables
+        first, last = self.times[0], self.times[-1]
+        rows = [(as_data(data), label, begin, end, style) for data, label, begin, end, style
+                in ((history, "history", first - 2 * (last - first), first, "k."),
+                    (truth, "truth", first, last, "k" if self.observed_lower is None else "k."))
+                if data is not None]
         for axis, name in zip(axes, names):
             i = self.variables.index(name)
+            if self.observed_lower is not None:
+                axis.fill_between(self.times, self.observed_lower[:, i], self.observed_upper[:, i],
+                                  alpha=0.15, linewidth=0, color="C0", label="of an observation")
             axis.fill_between(self.times, self.lower[:, i], self.upper[:, i], alpha=0.3,
-                              linewidth=0, label=f"{100 * self.level:g} % band")
+                              linewidth=0, color="C0", label=f"{100 * self.level:g} % band")
             axis.plot(self.times, self.mean[:, i], label="mean")
-            if run is not None and name in columns:
-                inside = (run.times >= self.times[0]) & (run.times <= self.times[-1])
-                axis.plot(run.times[inside], run.states[inside, columns.index(name)], "k",
-                          linewidth=1, label="truth")
+            for data, label, begin, end, style in rows:
+                if name not in data.variables:
+                    continue
+                run = data[-1]
+                inside = (run.times >= begin) & (run.times <= end)
+                axis.plot(run.times[inside], run.states[inside, data.variables.index(name)], style,
+                          linewidth=1, markersize=3, alpha=0.6 if label == "history" else 1,
+                          label=label)
             axis.set_ylabel(name)
         axes[-1].set_xlabel(self._index or self._core.time_name)
         if self._core.calendar is None and self.times[-1] - self.times[0] >= 4:
             # Ticks at whole years, never at 1922.5.
             axes[-1].xaxis.set_major_locator(MaxNLocator("auto", integer=True))
             axes[-1].ticklabel_format(axis="x", useOffset=False)
-        axes[0].legend(loc="upper left", ncols=3, frameon=False)
+        axes[0].legend(loc="upper left", ncols=5, frameon=False)
         return axes
 
     def save(self, path) -> None:

@@ -104,6 +104,23 @@ def test_figures(model, test):
     assert fc.svg(test) != fc.svg()
 
 
+def test_figures_have_history_and_the_band_of_an_observation():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    data = odecast.simulate("SprottB", until=12, step=0.05, noise=0.05)
+    t, u = data.times, data.states
+    model = odecast.fit(odecast.read(t[:200], u[:200], variables=data.variables))
+    fc = model.forecast(until=12, step=0.05, draws=20)
+    rows = odecast.read(t[200:], u[200:], variables=data.variables)
+    axis = fc.plot(rows, history=data)[0]
+    assert len(axis.collections) == 2  # the bands: of an observation, of the state
+    mean, past, truth = axis.lines
+    assert [line.get_label() for line in axis.lines] == ["mean", "history", "truth"]
+    assert past.get_xdata()[-1] == fc.times[0]
+    assert past.get_xdata()[0] >= 3 * fc.times[0] - 2 * fc.times[-1]
+    np.testing.assert_array_equal(truth.get_ydata(), u[200:, 0])
+
+
 def test_ticks_of_years_are_whole(model):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -301,7 +301,7 @@ TEST_F(BadInputTest, ModelOfANewerVersion) {
   text.replace(text.find(version) + version.size() - 1, 1, "99");
   write("newer.json", text);
   refused({"forecast", "newer.json", "--until", "2", "-o", "old.out"}, kBadData,
-          {"'newer.json'", "version 99", "version 10 or older", "newer"});
+          {"'newer.json'", "version 99", "version 11 or older", "newer"});
 }
 
 // --- outputs
@@ -410,6 +410,15 @@ TEST_F(BadInputTest, OutputThatIsAPipeIsNotReplacedByAFile) {
   else
     EXPECT_TRUE(result.code == kUsage || result.code == kFileFailure) << result.code;
   ::close(reader);
+}
+
+TEST_F(BadInputTest, APathThatNoSystemKnows) {
+  write("data.csv", "t,x\n0,1\n1,2\n2,3\n3,4\n4,5\n");
+  const Result result =
+      run({"split", "data.csv", "--train", "a.csv", "--test", std::string(5000, '9')});
+  EXPECT_EQ(result.code, kFileFailure);
+  EXPECT_TRUE(contains(result.err, "File name too long")) << result.err;
+  EXPECT_LT(result.err.size(), 400u);
 }
 
 TEST_F(BadInputTest, FullDisk) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numbers>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
@@ -766,6 +767,46 @@ TEST(ForecastTest, BandsOfObservationsFollowNoiseThatGrowsWithTheState) {
   const Forecast given = forecast(model, o);
   EXPECT_NEAR(given.observed_upper(1, 0) - given.mean(1, 0), c * std::hypot(given.sd(1, 0), 0.2),
               1e-12);
+}
+
+TEST(ForecastTest, BandsOfObservationsWithNoiseOfTheLogarithm) {
+  // s = noise/size = 0.3: an observation of u is u exp(0.3 ε).
+  Model model = forced_model(-1, 1e-9, 0.1);
+  model.noise = Vector::Constant(1, 0.6);
+  model.size = Vector::Constant(1, 2);
+  model.relative_noise = Vector::Ones(1);
+  model.log_noise = {true};
+  ForecastOptions o;
+  o.times = {2.5, 3};
+  o.draws = 50;
+  const double factor = std::exp(normal_quantile(0.975) * 0.3);
+  Forecast f = forecast(model, o);
+  for (int t = 0; t < 3; ++t) {
+    EXPECT_NEAR(f.observed_upper(t, 0), f.mean(t, 0) * factor, 1e-8);
+    EXPECT_NEAR(f.observed_lower(t, 0), f.mean(t, 0) / factor, 1e-8);
+  }
+  const auto normal = [](double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); };
+  // Where the draws differ, the quantiles are those of the mixture: Σ Φ((ln q - ln u_k)/s) = p.
+  model.trajectory->forcing.sd[0] = 0.05;
+  o.noise = model.noise;
+  o.samples = o.draws;
+  f = forecast(model, o);
+  ASSERT_EQ(f.samples.size(), 50u);
+  for (int t = 1; t < 3; ++t) {
+    double below = 0, above = 0;
+    for (const Matrix& u : f.samples) {
+      below += normal(std::log(f.observed_q_lower(t, 0) / u(t, 0)) / 0.3) / 50;
+      above += normal(std::log(u(t, 0) / f.observed_q_upper(t, 0)) / 0.3) / 50;
+    }
+    EXPECT_NEAR(below, 0.025, 1e-6);
+    EXPECT_NEAR(above, 0.025, 1e-6);
+    EXPECT_LT(f.observed_lower(t, 0), f.lower(t, 0));
+    EXPECT_GT(f.observed_upper(t, 0), f.upper(t, 0));
+  }
+  // Noise that is given is what it is.
+  o.noise = Vector::Constant(1, 0.2);
+  f = forecast(model, o);
+  EXPECT_NEAR(f.observed_upper(1, 0) - f.mean(1, 0), f.mean(1, 0) - f.observed_lower(1, 0), 1e-12);
 }
 
 TEST(ForecastTest, EquationsThatMostlyBlowUpAreNotToBeTrusted) {

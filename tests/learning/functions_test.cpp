@@ -80,7 +80,8 @@ std::string refusal(const Dataset& data, FunctionWishes functions) {
 TEST(LearntFunctionsTest, ASineAmongWavesAndFractions) {
   const Model model = learnt(swinging(0.1, 1), {.kinds = {"sin", "cos", "hill"}});
   EXPECT_EQ(best_terms(model), (Terms{{"v"}, {"sin(x)", "v"}}));
-  for (const Term& t : readable_equations(model, 0, Centre::best)[1].terms)
+  const std::vector<ReadableEquation> equations = readable_equations(model, 0, Centre::best);
+  for (const Term& t : equations[1].terms)
     if (t.function) {
       EXPECT_NEAR(t.mean, -2, 4 * t.sd);
     }

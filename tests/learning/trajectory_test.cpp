@@ -636,5 +636,40 @@ TEST(TrajectoryTest, NoiseThatGrowsWithTheStateIsFoundAndMakesNoMisfit) {
   EXPECT_EQ(fit(data, constant, ignore_progress).model.relative_noise.size(), 0);
 }
 
+TEST(TrajectoryTest, NoiseOfTheLogarithmOfWhatIsPositive) {
+  // Lotka and Volterra's law, every value by a factor exp(0.25 ε).
+  const VectorField field(2, [](double, const double* u, double* f) {
+    f[0] = u[0] * (0.6 - 0.03 * u[1]);
+    f[1] = u[1] * (0.025 * u[0] - 0.8);
+  });
+  std::vector<double> times = regular_times(0, 30, 0.1);
+  Dataset data{
+      {"h", "l"},
+      {{"", times, solve_certified(field, 0, Eigen::Vector2d(30, 6), times).solution.states}}};
+  Stream stream(3, Purpose::observation_noise, 0);
+  for (double& u : data.trajectories[0].states.reshaped()) u *= std::exp(0.25 * stream.normal());
+  FitOptions o;
+  o.noise_law = NoiseLaw::logarithmic;
+  const Model model = fit(data, o, ignore_progress).model;
+  EXPECT_EQ(model.log_noise, (std::vector<bool>{true, true}));
+  for (int i = 0; i < 2; ++i)  // an sd of 300 values is known to 1/√600
+    EXPECT_NEAR(model.log_noise_sd(i), 0.25, 4 * 0.25 / std::sqrt(600.0));
+  const auto equations = best_equations(model);
+  ASSERT_EQ(equations[0].terms.size() + equations[1].terms.size(), 4u);
+  const double expected[] = {0.6, -0.03, -0.8, 0.025};  // a monomial's number orders them
+  int at = 0;
+  for (const Equation& e : equations)
+    for (const Term& t : e.terms) EXPECT_NEAR(t.mean, expected[at++], 4 * t.sd);
+  data.trajectories[0].states(7, 1) = -1;
+  try {
+    fit(data, o, ignore_progress);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    const std::string said = e.what();
+    for (const char* part : {"column l", "row 8", "-1", "relative"})
+      EXPECT_NE(said.find(part), std::string::npos) << said;
+  }
+}
+
 }  // namespace
 }  // namespace odecast

@@ -57,6 +57,23 @@ TEST(ModelFileTest, NoiseThatGrowsWithTheStateIsKeptAndChecked) {
   EXPECT_NE(refusal(model_to_text(m)).find("relative_noise"), std::string::npos);
 }
 
+TEST(ModelFileTest, NoiseOfTheLogarithmIsKeptAndChecked) {
+  Model m = forced_model(-1, 0.01, 0.1);
+  m.noise = Vector::Constant(1, 0.1);
+  m.relative_noise = Vector::Ones(1);
+  m.log_noise = {true};
+  const std::string text = model_to_text(m);
+  EXPECT_NE(text.find("\"odecast_model\": 11"), std::string::npos);
+  const Model back = model_from_text(text, "m");
+  EXPECT_EQ(back.log_noise, m.log_noise);
+  EXPECT_EQ(model_to_text(back), text);
+  m.relative_noise[0] = 0.5;  // part of it constant
+  EXPECT_NE(refusal(model_to_text(m)).find("log_noise"), std::string::npos);
+  m.relative_noise[0] = 1;
+  m.log_noise = {true, false};
+  EXPECT_NE(refusal(model_to_text(m)).find("log_noise"), std::string::npos);
+}
+
 TEST(ModelFileTest, RowsOfTheFitAreKeptAndChecked) {
   Model m = make_model(random_kernel(2, 3, 2, 0.25, false, 1));
   EXPECT_FALSE(model_from_text(model_to_text(m), "m").observed.has_value()) << "as files of old";

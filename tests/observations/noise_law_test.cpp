@@ -61,18 +61,54 @@ TEST(NoiseLawTest, RelativeNoiseOfAStateThatFallsIsSeen) {
   }
   std::vector<ObservedRun> runs = {run};
   Smoothed smoothed = smooth(runs, false);
-  const Vector share =
+  const NoiseForm form =
       weigh_by_noise(runs, smoothed, NoiseLaw::automatic, Vector::Zero(1), Vector::Ones(1));
-  EXPECT_GT(share[0], 0.9);
+  EXPECT_GT(form.share[0], 0.9);
   EXPECT_GT(runs[0].weights(399, 0), 100 * runs[0].weights(0, 0)) << "u falls by a factor of 54";
   // Constant noise leaves the weights as they are.
   Stream again(8, Purpose::observation_noise, 0);
   for (int k = 0; k < 400; ++k) run.values(k, 0) = 3 * std::exp(-0.01 * k) + 0.05 * again.normal();
   runs = {run};
   smoothed = smooth(runs, false);
-  EXPECT_EQ(weigh_by_noise(runs, smoothed, NoiseLaw::automatic, Vector::Zero(1), Vector::Ones(1)),
-            Vector::Zero(1));
+  const NoiseForm constant =
+      weigh_by_noise(runs, smoothed, NoiseLaw::automatic, Vector::Zero(1), Vector::Ones(1));
+  EXPECT_EQ(constant.share, Vector::Zero(1));
+  EXPECT_FALSE(constant.of_log[0]);
   EXPECT_EQ(runs[0].weights, run.weights);
+}
+
+/// 400 rows of 3 e^(-t/2), times exp(0.3 ε) or 1 + 0.3 ε, in units of 2 beside 1.
+std::vector<ObservedRun> decay(bool of_log, std::uint64_t seed) {
+  ObservedRun run{{}, Matrix(400, 1), Matrix::Ones(400, 1)};
+  Stream stream(seed, Purpose::observation_noise, 0);
+  for (int k = 0; k < 400; ++k) {
+    run.times.push_back(0.02 * k);
+    const double u = 3 * std::exp(-0.5 * run.times.back()), e = 0.3 * stream.normal();
+    run.values(k, 0) = (u * (of_log ? std::exp(e) : std::max(1 + e, 0.05)) - 1) / 2;
+  }
+  return {run};
+}
+
+TEST(NoiseLawTest, NoiseOfLogarithmsIsToldFromRelativeNoise) {
+  // Skewness 0.95 beside 0: 2 · 400 · 0.95²/12 = 60 are expected of twice the gain in likelihood,
+  // whose sd is about 2 √60 = 15 to either side; 6 are asked for.
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    for (const bool of_log : {true, false}) {
+      std::vector<ObservedRun> runs = decay(of_log, seed);
+      Smoothed smoothed = smooth(runs, false);
+      const NoiseForm form = weigh_by_noise(runs, smoothed, NoiseLaw::automatic,
+                                            Vector::Constant(1, 1.0), Vector::Constant(1, 2.0));
+      EXPECT_EQ(form.of_log[0], of_log) << seed;
+      if (!of_log) continue;
+      EXPECT_EQ(form.share[0], 1);
+      // The mean of exp(0.3 ε) is 1.046; the logarithms have no such bias. Its standard error is
+      // 0.3/√400 = 0.015.
+      double ratio = 0;
+      for (int k = 0; k < 400; ++k)
+        ratio += (1 + 2 * runs[0].values(k, 0)) /
+                 (3 * std::exp(-0.5 * runs[0].times[static_cast<std::size_t>(k)])) / 400;
+      EXPECT_NEAR(ratio, 1, 4 * 0.015) << seed;
+    }
 }
 
 }  // namespace

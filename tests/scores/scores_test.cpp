@@ -175,6 +175,15 @@ TEST(ScoresTest, MeasuredRowsAreJudgedByTheBandOfAnObservation) {
   EXPECT_EQ(score(clean.forecast, clean.truth, {}).band, ScoredBand::sd);
 }
 
+TEST(ScoresTest, NoiseThatIsLargeAtTheStartCountsByItsMean) {
+  // Noise that follows the state: 5 at the start, 0.5 elsewhere, which the rows have.
+  Example e = measured(0.5);
+  const double c = normal_quantile(0.975);
+  e.forecast.observed_lower.row(0) = e.forecast.mean.row(0).array() - 5 * c;
+  e.forecast.observed_upper.row(0) = e.forecast.mean.row(0).array() + 5 * c;
+  EXPECT_TRUE(score(e.forecast, e.truth, {}).measured);
+}
+
 TEST(ScoresTest, CrpsIsThatOfTheBandAskedFor) {
   // Of N(0, σ²) and rows of the same: σ / √π, with a standard error of 0.04 over 100 rows.
   const Example e = measured(0.5);
