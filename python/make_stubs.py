@@ -34,6 +34,7 @@ TYPES = {  # of parameters that are not options
     "title": "str | None", "progress": "Progress", "path": "Path", "init": "npt.ArrayLike | None",
     "at": "Any", "samples": "int", "posterior": "Model | Draw | Any",
     "variables": "Words | None", "forecast": "Forecast | Path", "truth": "Any", "system": "str",
+    "history": "Any",
     "axes": "Any", "model": "Model | Path", "of": "Model | Path", "output": "Path | None",
     "u": "npt.ArrayLike"}
 RETURNS = {f"{name}.to_dataframe": "Any" for name in ("Data", "Forecast", "Coefficients",

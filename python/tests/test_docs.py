@@ -49,7 +49,7 @@ def test_signatures_show_the_tables_types_and_defaults():
     assert parameters["derivative"].default is None  # the method's
     for name, kind in {"degree": "int | Literal['auto']", "noise_factor": "float", "seed": "int",
                        "robust": "bool",
-                       "noise": "Numbers | Literal['auto', 'constant', 'relative'] | None",
+                       "noise": "Numbers | Literal['auto', 'constant', 'relative', 'log'] | None",
                        "scale": "Literal['standard', 'none']"}.items():
         assert parameters[name].annotation == kind
     assert parameters["hidden"].default == "auto" and parameters["rescale"].default is False

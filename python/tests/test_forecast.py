@@ -108,7 +108,7 @@ def test_figures_have_history_and_the_band_of_an_observation():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     data = odecast.simulate("SprottB", until=12, step=0.05, noise=0.05)
-    t, u = data.times, data.states
+    t, u = data[-1].times, data[-1].states
     model = odecast.fit(odecast.read(t[:200], u[:200], variables=data.variables))
     fc = model.forecast(until=12, step=0.05, draws=20)
     rows = odecast.read(t[200:], u[200:], variables=data.variables)
