@@ -75,6 +75,19 @@ ReadOptions fit_columns(const Arguments& a) {
   return read;
 }
 
+namespace {
+
+/// The equations of one of the model's sets of terms.
+std::string alone(const Model& model, std::size_t set) {
+  Model one = model;
+  PolynomialPart& part = *one.polynomial();
+  part.sets = {part.sets[set]};
+  part.sets[0].weight = 1;
+  return format_equations(one, EquationFormat::text);
+}
+
+}  // namespace
+
 Json fit_json(const Fit& fit) {
   const auto& record = fit.model.training;
   Json j = {{"status", record.status},
@@ -101,6 +114,9 @@ Json fit_json(const Fit& fit) {
                             {"log_evidence", t.log_evidence},
                             {"log_prior", t.log_prior}});
   if (fit.summary.terms > 0) j["terms"] = fit.summary.terms;
+  if (const auto& r = fit.summary.rivals)
+    j["rivals"] = {
+        {"count", r->count}, {"probability", r->probability}, {"next", alone(fit.model, r->next)}};
   if (const auto& c = fit.summary.conserved)
     j["conserved"] = {{"combination", in_words(*c, fit.model.variables)},
                       {"weights", std::vector<double>(c->weights.begin(), c->weights.end())},
@@ -134,6 +150,16 @@ Json fit_json(const Fit& fit) {
 }
 
 namespace {
+
+std::string rivals_in_words(const Rivals& rivals, const Model& model) {
+  const auto& sets = model.polynomial()->sets;
+  return fmt::format(
+      "Equations that explain the rows as well, and differ elsewhere: {} set{}, of probability "
+      "{:.2g}{}. The {} ({:.2g}):\n{}",
+      rivals.count, rivals.count == 1 ? "" : "s", rivals.probability,
+      rivals.count == 1 ? "" : " together", rivals.count == 1 ? "other one" : "next",
+      sets[rivals.next].weight, alone(model, rivals.next));
+}
 
 /// "The noise grows with the state: of x 5 % of its value, and 0.02 besides. It is that of
 /// logarithms: of y a factor of 1.2."; empty for constant noise.
@@ -288,6 +314,7 @@ int run_fit(const Arguments& a) {
                        : "",
                    fmt::join(result.model.variables, ", "), result.model.variables[0]));
       say(a, "\n" + describe_equations(result.model));
+      if (summary.rivals) say(a, rivals_in_words(*summary.rivals, result.model));
       if (const auto& c = summary.conserved)
         say(a, fmt::format("{}{} is constant within the noise: the equations are not unique; leave "
                            "one of these variables out (--variables).\n",

@@ -111,8 +111,8 @@ std::vector<std::string> perhaps_positive(const Dataset& data, const Model& mode
   if (model.noise.size() == 0) return names;
   const ObservationSummary summary = summarise(source_of(data));
   for (Eigen::Index i = 0; i < data.dimension(); ++i)
-    if (!summary.constant[static_cast<std::size_t>(i)] && summary.smallest[i] > 0 &&
-        summary.smallest[i] < 1.96 * model.noise[i])
+    if (!summary.constant[static_cast<std::size_t>(i)] && model.log_noise_sd(i) == 0 &&
+        summary.smallest[i] > 0 && summary.smallest[i] < 1.96 * model.noise[i])
       names.push_back(data.variables[static_cast<std::size_t>(i)]);
   return names;
 }

@@ -24,6 +24,14 @@ struct PathSummary {
   bool noise_given = false;  ///< Model::noise is not estimated
 };
 
+/// Sets of terms in the average that explain the rows as the most probable one does, and differ
+/// from it by a fifth elsewhere: over states up to half of the data's range away from them.
+struct Rivals {
+  int count = 0;
+  double probability = 0;  ///< of all of them
+  std::size_t next = 0;    ///< the most probable of them, among PolynomialPart::sets
+};
+
 struct FitSummary {
   std::string status;      ///< converged, least_squares, posterior, schedule_done; not_converged,
                            ///< stopped, diverged
@@ -45,6 +53,7 @@ struct FitSummary {
   std::vector<std::uint64_t> seeds;           ///< of its starts
   std::optional<PathSummary> path;            ///< of `trajectory`
   std::optional<Conserved> conserved;         ///< the equations are known up to multiples of it
+  std::optional<Rivals> rivals;               ///< of the most probable set of terms
 };
 
 struct Fit {

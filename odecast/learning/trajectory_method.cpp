@@ -6,6 +6,7 @@
 
 #include "odecast/core/numbers.hpp"
 #include "odecast/learning/detail/methods.hpp"
+#include "odecast/learning/detail/rivals.hpp"
 #include "odecast/learning/detail/rows.hpp"
 
 namespace odecast {
@@ -124,6 +125,7 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
     model.last_state = model.scaling.to_user(last.mean);
     model.last_state_sd = model.scaling.scale.cwiseProduct(last.sd());
   }
+  if (found.usable) result.summary.rivals = rivals(model, data);
   auto& record = model.training;
   record.seed = o.seed;
   record.trainer = "trajectory";

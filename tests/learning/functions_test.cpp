@@ -87,6 +87,34 @@ TEST(LearntFunctionsTest, ASineAmongWavesAndFractions) {
     }
 }
 
+TEST(LearntFunctionsTest, RivalsThatDifferElsewhereAreCounted) {
+  // On one swing x v² and x³ are nearly the same, by the conservation of energy.
+  const FitOptions o{.method = TrajectoryMethod{.degree = 3}, .threads = 1};
+  const Fit swing = fit(runs_of(
+                            [](const double* u, double* f) {
+                              f[0] = u[1];
+                              f[1] = -0.9 * std::sin(u[0]);
+                            },
+                            {"x", "v"}, {Eigen::Vector2d(1.9, 0)}, 10, 0.02, 0.07, 1),
+                        o, ignore_progress);
+  ASSERT_TRUE(swing.summary.rivals);
+  const Rivals& rivals = *swing.summary.rivals;
+  const auto& sets = swing.model.polynomial()->sets;
+  EXPECT_GE(rivals.count, 1);
+  EXPECT_NE(sets[rivals.next].support, sets[0].support);
+  EXPECT_GE(rivals.probability, sets[rivals.next].weight);
+  EXPECT_LE(rivals.probability, 1 - sets[0].weight + 1e-12);
+  // Equations that the rows tell have none.
+  const Fit oscillator = fit(runs_of(
+                                 [](const double* u, double* f) {
+                                   f[0] = u[1];
+                                   f[1] = u[1] - u[0] * u[0] * u[1] - u[0];
+                                 },
+                                 {"x", "v"}, {Eigen::Vector2d(1, 0)}, 15, 0.1, 0.05, 2),
+                             o, ignore_progress);
+  EXPECT_FALSE(oscillator.summary.rivals);
+}
+
 TEST(LearntFunctionsTest, PolynomialsStayPolynomialsWhereFunctionsAreOffered) {
   // Van der Pol's oscillator.
   const Dataset data = runs_of(
