@@ -170,6 +170,31 @@ double log_noise_sd(const Model& model, const ForecastOptions& options, Eigen::I
   return options.noise && *options.noise != model.noise ? 0 : model.log_noise_sd(i);
 }
 
+struct Wide {
+  int row, variable;
+  double widest;  ///< over all times, in sd of the data
+};
+
+/// The variable whose draws spread more than kWide times as far as the data do and as their mean
+/// has moved, by root mean squares over the times: some have left for where no data are. And the
+/// first time of that.
+std::optional<Wide> too_wide(const Forecast& f, const Vector& climatological_sd) {
+  for (int i = 0; i < f.mean.cols(); ++i) {
+    const double sd = climatological_sd[i];
+    if (!(sd > 0)) continue;
+    double spread = 0, reach = 0;
+    int first = 0;
+    for (int t = 1; t < f.mean.rows(); ++t) {
+      const double most = std::max(sd, std::abs(f.mean(t, i) - f.mean(0, i)));
+      spread += f.sd(t, i) * f.sd(t, i);
+      reach += most * most;
+      if (first == 0 && f.sd(t, i) > kWide * most) first = t;
+    }
+    if (spread > kWide * kWide * reach) return Wide{first, i, f.sd.col(i).maxCoeff() / sd};
+  }
+  return std::nullopt;
+}
+
 void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const Matrix& noise,
                     Forecast& f, const Observer& observer) {
   f.q_lower.resize(rows + 1, s.n);
@@ -426,6 +451,7 @@ std::string_view status_name(ForecastStatus status) {
     case ForecastStatus::complete: return "complete";
     case ForecastStatus::too_few: return "too_few";
     case ForecastStatus::unstable: return "unstable";
+    case ForecastStatus::wide: return "wide";
   }
   return "";
 }
@@ -545,6 +571,17 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
       f.sd(t + 1, i) = scale * (exact ? total.moments.exact_sd(i, t) : total.moments.sd(i, t));
     }
   }
+  if (f.status == ForecastStatus::complete && model.polynomial())
+    if (const auto w = too_wide(f, model.climatological_sd())) {
+      f.status = ForecastStatus::wide;
+      f.reason = fmt::format(
+          "from {} on the trajectories of {} spread {:.2g} times as far as the data do, so that "
+          "the "
+          "band says nothing; forecast a shorter time (`until`), or fit more rows or a lower "
+          "`degree`",
+          moment_text(model.calendar, f.times[static_cast<std::size_t>(w->row)]),
+          f.variables[static_cast<std::size_t>(w->variable)], w->widest);
+    }
   if (sd_band) {
     f.lower = f.mean - c * f.sd;
     f.upper = f.mean + c * f.sd;

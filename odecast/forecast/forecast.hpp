@@ -76,6 +76,8 @@ enum class ForecastStatus {
   too_few,   ///< fewer trajectories than asked for survive: not to be trusted
   unstable,  ///< of learnt equations more than kMostBlowUps of the draws blew up: the others are a
              ///< selection, not to be trusted
+  wide,      ///< of learnt equations the draws spread more than kWide times as far as the data do
+             ///< and as their mean has moved: some have left for where no data are
 };
 
 std::string_view status_name(ForecastStatus status);
@@ -83,6 +85,7 @@ std::string_view status_name(ForecastStatus status);
 /// The share of blow-ups that a posterior of equations may have. A network's masks often blow up,
 /// and the paper's method discards them; equations that explain the data do so hardly ever.
 inline constexpr double kMostBlowUps = 0.2;
+inline constexpr double kWide = 3;
 
 /// Mean and band of the state at each time; rows are times, the start first.
 struct Forecast {

@@ -365,7 +365,7 @@ ForecastPointer from_state(nb::tuple state) {
   int status = 0;
   std::tie(status, c.calibrated, c.continues) =
       nb::cast<std::tuple<int, bool, bool>>(nb::object(state[8]));
-  refuse(status >= 0 && status <= static_cast<int>(ForecastStatus::unstable));
+  refuse(status >= 0 && status <= static_cast<int>(ForecastStatus::wide));
   c.status = static_cast<ForecastStatus>(status);
   c.reason = nb::cast<std::string>(nb::object(state[9]));
   if (const nb::object text = state[10]; !text.is_none())

@@ -809,6 +809,30 @@ TEST(ForecastTest, BandsOfObservationsWithNoiseOfTheLogarithm) {
   EXPECT_NEAR(f.observed_upper(1, 0) - f.mean(1, 0), f.mean(1, 0) - f.observed_lower(1, 0), 1e-12);
 }
 
+TEST(ForecastTest, ABandWiderThanThreeClimatologiesIsNotToBeTrusted) {
+  // u' = a u from 0.5 with a = ±2: half of the draws grow, half decay.
+  Model model = forced_model(-1, 1e-9, 0.1);
+  model.trajectory->forcing = {};
+  model.law = PolynomialPart{1,
+                             {{{{0, 1}}, Vector::Constant(1, 2), Matrix::Zero(1, 1)},
+                              {{{0, 1}}, Vector::Constant(1, -2), Matrix::Zero(1, 1)}}};
+  for (CoefficientSet& set : model.polynomial()->sets) set.weight = 0.5;
+  model.sd = Vector::Constant(1, 0.3);
+  ForecastOptions o;
+  o.draws = 200;
+  // The sd is about half of the larger, 0.25 e^(2t): where the mean has moved as far, it counts.
+  o.times = regular_times(2, 3, 0.1);
+  EXPECT_EQ(forecast(model, o).status, ForecastStatus::complete);
+  // u' = ±20: the mean stays, and the draws leave.
+  model.law = PolynomialPart{1,
+                             {{{{0, 0}}, Vector::Constant(1, 20), Matrix::Zero(1, 1)},
+                              {{{0, 0}}, Vector::Constant(1, -20), Matrix::Zero(1, 1)}}};
+  for (CoefficientSet& set : model.polynomial()->sets) set.weight = 0.5;
+  const Forecast wide = forecast(model, o);
+  EXPECT_EQ(wide.status, ForecastStatus::wide) << wide.reason;
+  EXPECT_NE(wide.reason.find("times as far as the data do"), std::string::npos);
+}
+
 TEST(ForecastTest, EquationsThatMostlyBlowUpAreNotToBeTrusted) {
   // u' = θ u² from 1: a pole at t = 1/θ where θ > 0, which half of the draws have before t = 10.
   Model model = make_model(decaying_model(1, 0).network());
