@@ -40,8 +40,9 @@ std::string table(const Scores& s, const std::optional<Calendar>& calendar) {
   const auto time = [&](double t) {
     return calendar ? time_text(*calendar, t) : fmt::format("{:g}", t);
   };
-  text += fmt::format(" (error of the mean below {:g} sd), {} times in ({}, {}]", s.vpt_threshold,
-                      s.points, time(s.from), time(s.until));
+  text += fmt::format(" (error of the mean below {:g} sd{}), {} times in ({}, {}]", s.vpt_threshold,
+                      s.vpt_ends_by_noise ? "; the noise of one row ends it" : "", s.points,
+                      time(s.from), time(s.until));
   return s.trajectory.empty() ? text : text + " of trajectory '" + s.trajectory + "'";
 }
 

@@ -434,12 +434,13 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
                            scores->measured ? "of an observation: the rows look measured"
                                             : "all variables and times"});
     const bool throughout = scores->vpt_time >= scores->until - scores->from;
-    tiles.tiles.push_back({scores->vpt_lyapunov_times
-                               ? fmt::format("{:.2f}", *scores->vpt_lyapunov_times)
-                               : fmt::format("{:.3g}", scores->vpt_time),
-                           scores->vpt_lyapunov_times ? "Lyapunov times valid" : units + " valid",
-                           throughout ? "the whole forecast: error of the mean below 0.4 sd"
-                                      : "until the error of the mean passes 0.4 sd"});
+    tiles.tiles.push_back(
+        {scores->vpt_lyapunov_times ? fmt::format("{:.2f}", *scores->vpt_lyapunov_times)
+                                    : fmt::format("{:.3g}", scores->vpt_time),
+         scores->vpt_lyapunov_times ? "Lyapunov times valid" : units + " valid",
+         throughout                  ? "the whole forecast: error of the mean below 0.4 sd"
+         : scores->vpt_ends_by_noise ? "until the noise of one row passes 0.4 sd"
+                                     : "until the error of the mean passes 0.4 sd"});
   }
   tiles.tiles.push_back(
       {counted(f.kept), "trajectories in the band",

@@ -117,6 +117,7 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   for (Eigen::Index r = 0; r < compared.points(); ++r) {
     const Eigen::Index f = compared.rows[static_cast<std::size_t>(r)];
     double instant = 0;
+    bool as_noise = s.measured;
     for (Eigen::Index i = 0; i < n; ++i) {
       const double y = compared.truth(r, i), error = forecast.mean(f, i) - y;
       covered[i] += lower(f, i) <= y && y <= upper(f, i);
@@ -125,10 +126,12 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
           gaussian_crps(forecast.mean(f, i),
                         observed ? (upper(f, i) - lower(f, i)) / (2 * c) : forecast.sd(f, i), y);
       squares[i] += error * error;
+      as_noise = as_noise && std::abs(error) <= upper(f, i) - lower(f, i);
       if (sd[i] > 0) instant += (error / sd[i]) * (error / sd[i]);
     }
     if (valid && !(std::sqrt(instant / moving) <= options.threshold)) {
       valid = false;
+      s.vpt_ends_by_noise = as_noise;
       s.vpt_time = forecast.times[static_cast<std::size_t>(f)] - compared.from;
     }
   }

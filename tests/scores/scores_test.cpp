@@ -175,6 +175,17 @@ TEST(ScoresTest, MeasuredRowsAreJudgedByTheBandOfAnObservation) {
   EXPECT_EQ(score(clean.forecast, clean.truth, {}).band, ScoredBand::sd);
 }
 
+TEST(ScoresTest, OneRowsNoiseEndsTheValidPredictionTime) {
+  const Example noisy = measured(0.5);  // of a sine, whose sd is 0.7
+  const Scores s = score(noisy.forecast, noisy.truth, {});
+  EXPECT_LT(s.vpt_time, s.until - s.from);
+  EXPECT_TRUE(s.vpt_ends_by_noise);
+  Example wrong = measured(0.5);
+  wrong.truth.trajectories[0].states.bottomRows(100).array() += 20;
+  EXPECT_FALSE(
+      score(wrong.forecast, wrong.truth, {.band = ScoredBand::observed}).vpt_ends_by_noise);
+}
+
 TEST(ScoresTest, NoiseThatIsLargeAtTheStartCountsByItsMean) {
   // Noise that follows the state: 5 at the start, 0.5 elsewhere, which the rows have.
   Example e = measured(0.5);
