@@ -164,10 +164,15 @@ double noisy_quantile(double p, double sigma, std::span<const double> x,
   return guess;
 }
 
+/// Whether the noise is the model's own, which may follow the state.
+bool is_models(const Vector& noise, const Model& model) {
+  return noise.size() > 0 && noise.size() == model.noise.size() && noise == model.noise;
+}
+
 /// The standard deviation of the logarithm of an observation of variable i; 0 where the noise is
 /// not that of the logarithm, or given.
 double log_noise_sd(const Model& model, const ForecastOptions& options, Eigen::Index i) {
-  return options.noise && *options.noise != model.noise ? 0 : model.log_noise_sd(i);
+  return is_models(observation_noise(model, options), model) ? model.log_noise_sd(i) : 0;
 }
 
 struct Wide {
@@ -469,9 +474,7 @@ Vector observation_noise(const Model& model, const ForecastOptions& options) {
 
 Vector observation_noise(const Model& model, const ForecastOptions& options, const Vector& u) {
   const Vector noise = observation_noise(model, options);
-  return noise.size() > 0 && noise.size() == model.noise.size() && noise == model.noise
-             ? model.noise_at(u)
-             : noise;
+  return is_models(noise, model) ? model.noise_at(u) : noise;
 }
 
 Forecast forecast(const Model& model, const ForecastOptions& options, const Observer& observer) {

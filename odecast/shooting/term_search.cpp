@@ -202,8 +202,8 @@ FittedPath TermSearch::start(const Support& support, const std::map<int, double>
         smoothed_.values[index(shooting_.segment(j).run)].row(shooting_.segment(j).first);
   shooting_.set_noise(path.noise);
   double best = cost(path, gaps(1));
-  const IntegralRows rows =
-      integral_rows(shooting_, all_numbers(shooting_.library(), path.support, path.theta), false);
+  const std::vector<double> z = all_numbers(shooting_.library(), path.support, path.theta);
+  const IntegralRows rows = integral_rows(shooting_, &z, false);
   for (const double ridge : {1e-6, 1e-4, 1e-2, 1.0}) {
     FittedPath other = path;
     other.theta.head(static_cast<long>(path.support.size())) =
@@ -852,7 +852,7 @@ double TermSearch::explained(const Support& support) {
                          static_cast<int>(std::min<long>(shooting_.per_segment(), enough)),
                          shooting_.flow(), options_.threads);
   Vector shares;
-  integral_regression(integral_rows(windows, std::vector<double>(), true), support, 1e-6, &shares);
+  integral_regression(integral_rows(windows, nullptr, true), support, 1e-6, &shares);
   double least = 1;
   for (int i = 0; i < dimension(); ++i)
     if (active_[i] != 0) least = std::min(least, shares[i]);
@@ -860,10 +860,10 @@ double TermSearch::explained(const Support& support) {
 }
 
 TermSearch::IntegralRows TermSearch::integral_rows(const Shooting& windows,
-                                                   const std::vector<double>& z,
+                                                   const std::vector<double>* z,
                                                    bool observed) const {
-  // Functions only where their numbers are given.
-  const TermLibrary library = z.empty() ? TermLibrary{windows.library().basis} : windows.library();
+  const TermLibrary library = z ? windows.library() : TermLibrary{windows.library().basis};
+  const std::vector<double> none;
   const int n = dimension(), F = library.size();
   IntegralRows rows{Matrix::Zero(windows.segments(), F), Matrix::Zero(windows.segments(), n)};
   std::vector<double> phi(index(F)), before(index(F));
@@ -878,7 +878,7 @@ TermSearch::IntegralRows TermSearch::integral_rows(const Shooting& windows,
         const double x = (t - begin) / length;
         arguments.head(n) = ((1 - x) * smooth.row(row - 1) + x * smooth.row(row)).transpose();
         arguments.tail(inputs.size()) = inputs;
-        library.evaluate(arguments.data(), z, values.data());
+        library.evaluate(arguments.data(), z ? *z : none, values.data());
       };
       for (const DrivenPiece& piece : pieces(run, row)) {
         if (windows.inputs() > 0 || row == s.first + 1) evaluate(piece.begin, piece.from, before);
@@ -933,8 +933,8 @@ Support TermSearch::with_functions(const Support& monomials, const FittedPath& p
   const Shooting windows(shooting_.runs(), library,
                          std::max(1, shooting_.per_segment() / kFinerWindows), shooting_.flow(),
                          options_.threads);
-  const IntegralRows rows =
-      integral_rows(windows, all_numbers(library, path.support, path.theta), false);
+  const std::vector<double> z = all_numbers(library, path.support, path.theta);
+  const IntegralRows rows = integral_rows(windows, &z, false);
   Support all = monomials;
   for (int i = 0; i < dimension(); ++i) {
     if (active_[i] == 0) continue;
@@ -985,8 +985,8 @@ FittedPath TermSearch::guess(const Support& all) {
   const Shooting windows(shooting_.runs(), shooting_.library(),
                          std::max(1, shooting_.per_segment() / kFinerWindows), shooting_.flow(),
                          options_.threads);
-  const IntegralRows rows = integral_rows(
-      windows, std::vector<double>(shooting_.library().functions->numbers().size(), 0), false);
+  const std::vector<double> centres(shooting_.library().functions->numbers().size(), 0);
+  const IntegralRows rows = integral_rows(windows, &centres, false);
   const auto count = static_cast<double>(rows.terms.rows());
   Support chosen;
   for (int i = 0; i < dimension(); ++i) {

@@ -147,11 +147,12 @@ class TermSearch {
   FittedPath start(const Support& support, const std::map<int, double>& numbers = {});
   /// ∫ φ dt over the segments of `windows`, window × term, and the changes of the states there:
   /// trapezoidal rule on the smoothed observations, linear between their times. With `observed`
-  /// changes are those of the observations themselves.
+  /// changes are those of the observations themselves. Functions have the numbers `z` inside; of
+  /// monomials alone where there are none.
   struct IntegralRows {
     Matrix terms, change;
   };
-  IntegralRows integral_rows(const Shooting& windows, const std::vector<double>& z,
+  IntegralRows integral_rows(const Shooting& windows, const std::vector<double>* z,
                              bool observed) const;
   /// The coefficients of terms by ridge regression; with `explained` of the observed motion, and
   /// its share that is.

@@ -87,6 +87,13 @@ TEST(LearntFunctionsTest, ASineAmongWavesAndFractions) {
     }
 }
 
+TEST(LearntFunctionsTest, FunctionsWithoutNumbersInside) {
+  EXPECT_EQ(best_terms(learnt(swinging(0.05, 3), {.kinds = {"sin"}})),
+            (Terms{{"v"}, {"sin(x)", "v"}}));
+  EXPECT_EQ(best_terms(learnt(swinging(0.05, 4), {.candidates = {"sin(x)"}})),
+            (Terms{{"v"}, {"sin(x)", "v"}}));
+}
+
 TEST(LearntFunctionsTest, RivalsThatDifferElsewhereAreCounted) {
   // On one swing x v² and x³ are nearly the same, by the conservation of energy.
   const FitOptions o{.method = TrajectoryMethod{.degree = 3}, .threads = 1};
