@@ -13,6 +13,8 @@
 namespace odecast {
 namespace {
 
+constexpr double kWellCovered = 0.1;  ///< below the level, at most
+
 double gaussian_crps(double mean, double sd, double truth) {
   if (!(sd > 0)) return std::abs(truth - mean);
   const double z = (truth - mean) / sd;
@@ -137,6 +139,7 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   }
   if (options.lyapunov) s.vpt_lyapunov_times = s.vpt_time * *options.lyapunov;
   s.coverage = mean_row(covered, count);
+  s.vpt_ends_by_noise = s.vpt_ends_by_noise && s.coverage.all > forecast.level - kWellCovered;
   s.width = mean_row(width, count);
   s.crps = mean_row(crps, count);
   double relative = 0;

@@ -57,8 +57,8 @@ struct Scores {
   /// threshold, less the forecast's start; the whole span when it never does.
   double vpt_time = 0;
   std::optional<double> vpt_lyapunov_times;
-  /// Of measured rows: where it ends all values are within twice the band of an observation, so
-  /// that the noise of that row ended it.
+  /// Of measured rows that the band of an observation holds as it says (to a tenth): twice that
+  /// band holds the row where this ends, too, so that the noise of one row ended it.
   bool vpt_ends_by_noise = false;
   double vpt_threshold = 0.4;
 };
