@@ -99,6 +99,10 @@ Matrix evaluate_rows(const Tape& tape, const std::vector<int>& nodes, const Matr
 /// where no double holds it.
 double expression_size(const Tape& tape, int node);
 
+/// How many brackets, signs and powers the node's text has inside each other, at the most: that
+/// text is read back where this is at most kDeepestExpression.
+int expression_depth(const Tape& tape, int node);
+
 /// Which arguments and parameters occur, in ascending order.
 struct Occurring {
   std::vector<int> arguments, parameters;

@@ -58,6 +58,7 @@ class Parser {
     const int node = sum();
     if (!at_end()) fail_after_value();
     if (expression_size(tape_, node) > kLargestExpression) too_large();
+    if (expression_depth(tape_, node) > kDeepestExpression) too_deep(0);
     return node;
   }
 
@@ -66,11 +67,7 @@ class Parser {
   struct Deeper {
     Parser& parser;
     explicit Deeper(Parser& p) : parser(p) {
-      if (++parser.depth_ > kDeepestExpression)
-        parser.fail(parser.at_,
-                    "more than " + std::to_string(kDeepestExpression) +
-                        " brackets, signs and powers inside each other",
-                    "fewer", "Write it with fewer brackets.");
+      if (++parser.depth_ > kDeepestExpression) parser.too_deep(parser.at_);
     }
     ~Deeper() { --parser.depth_; }
   };
@@ -277,6 +274,13 @@ class Parser {
                  "an expression of more than " + std::to_string(kLargestExpression) +
                      " operations, numbers and names",
                  "fewer", "Write it as several shorter ones."});
+  }
+
+  [[noreturn]] void too_deep(std::size_t place) {
+    fail(place,
+         "more than " + std::to_string(kDeepestExpression) +
+             " brackets, signs and powers inside each other",
+         "fewer", "Write it as several shorter ones.");
   }
 
   /// With the text around the place, and a caret under it.

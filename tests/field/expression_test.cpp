@@ -241,6 +241,38 @@ TEST(ExpressionTest, NothingIsUnbounded) {
   EXPECT_TRUE(tape.is_number(slope(tape, node, tape.argument(0)), 1));
 }
 
+TEST(ExpressionTest, WhatIsAcceptedIsReadBack) {
+  // Texts have more brackets than what was typed: a sign in a power stands in some.
+  for (const auto& [first, last] : {std::pair<std::string, std::string>{"2**-", ""},
+                                    {"-2**", ""},
+                                    {"x*-", ""},
+                                    {"x-", ""},
+                                    {"-(x+", ")"},
+                                    {"sin(-", ")"},
+                                    {"hill(", ",-2,-3)"},
+                                    {"(", ")^-2"}}) {
+    int accepted = 0;
+    for (int n = 1; n <= 220; ++n) {
+      std::string text;
+      for (int i = 0; i < n; ++i) text += first;
+      text += "y";
+      for (int i = 0; i < n; ++i) text += last;
+      Tape tape({"x", "y"});
+      try {
+        const int node = parse_expression(text, tape);
+        const std::string written = expression_text(tape, node);
+        if (written.size() > static_cast<std::size_t>(kLongestExpression)) continue;
+        EXPECT_EQ(parse_expression(written, tape), node) << text;
+        ++accepted;
+      } catch (const Error& error) {
+        EXPECT_GT(n, 3) << error.what();
+        EXPECT_EQ(message_of(text), error.what());
+      }
+    }
+    EXPECT_GT(accepted, 3) << first;
+  }
+}
+
 TEST(ExpressionTest, SlopesFollowTheRules) {
   const struct {
     const char *text, *slope;
