@@ -283,13 +283,12 @@ int expression_depth(const Tape& tape, int node) {
     if (of.op == Op::number && of.value < 0) depth[index(i)] = 2;
     if (is_leaf(of)) continue;
     // a + b + c is read from the left, at one depth; all else may stand in brackets.
-    const bool chain = is_sum(i) || ((of.op == Op::multiply || of.op == Op::divide) &&
-                                     !is_sum(of.left));
-    const int left = chain ? 0 : of.op == Op::negate ? 2 : 1;  // -(…)
+    const bool chain =
+        is_sum(i) || ((of.op == Op::multiply || of.op == Op::divide) && !is_sum(of.left));
+    const int left = chain ? 0 : of.op == Op::negate ? 2 : 1;                      // -(…)
     const int right = of.op == Op::power || of.op == Op::power_logarithm ? 2 : 1;  // a^(…)
     depth[index(i)] = depth[index(of.left)] + left;
-    if (of.right >= 0)
-      depth[index(i)] = std::max(depth[index(i)], depth[index(of.right)] + right);
+    if (of.right >= 0) depth[index(i)] = std::max(depth[index(i)], depth[index(of.right)] + right);
   }
   return depth[index(node)];
 }

@@ -32,10 +32,10 @@ KeyValues observed_facts(const Model& m) {
       {"Variables", joined(m.variables)},
       {"Trajectories", counted(t.trajectories)},
       {"Rows learnt from", counted(t.rows)},
-      {"Spacing of the data", fmt::format("{:.4g} (median)", m.step)},
+      {"Spacing of the data", duration_text(m.calendar, m.step) + " (median)"},
       {"Data end",
-       fmt::format("t = {:.6g}{}", m.last_time,
-                   m.last_trajectory.empty() ? "" : " of trajectory '" + m.last_trajectory + "'")},
+       moment_text(m.calendar, m.last_time) +
+           (m.last_trajectory.empty() ? "" : " of trajectory '" + m.last_trajectory + "'")},
       {"Kind", m.kind == ModelKind::map ? "map: each row from the one before" : "flow: du/dt"},
       {"Driven by", m.inputs.size() == 0 ? "nothing: autonomous" : joined(m.inputs.names)},
       {"Learnt by", t.trainer}};

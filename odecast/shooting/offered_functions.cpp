@@ -240,6 +240,12 @@ class Builder {
     OfferedFunctions all;
     if (terms_.empty()) return all;
     all.offers = std::move(offers_);
+    for (std::size_t f = 0; f < all.offers.size(); ++f) all.offers[f].form = static_cast<int>(f);
+    for (OfferedFunctions::Offer& column : all.offers) {
+      if (column.free.empty()) continue;
+      column.form = column.free.front();
+      for (const int f : column.free) all.offers[static_cast<std::size_t>(f)].form = column.form;
+    }
     all.kinds = std::max(1, kinds);
     for (const Grid& g : unknown_) all.given_names.push_back(g.number.name);
     all.functions = std::make_shared<FunctionTerms>(std::move(tape_), std::move(terms_),

@@ -25,6 +25,7 @@ struct OfferedFunctions {
     std::vector<int> free;  ///< of a column with values for numbers: the free function, by equation
     std::vector<double> z;  ///< and the values
     std::optional<Family> family;  ///< of the dictionary; empty where the user gave it
+    int form = 0;  ///< one number for a function in all equations, with free numbers or as a column
     bool given() const { return !family; }
   };
   std::vector<Offer> offers;             ///< of every function

@@ -92,4 +92,59 @@ double QuadraticModel::settle(std::vector<int>& S) const {
   return change;
 }
 
+QuadraticModel QuadraticModel::beside(const std::vector<int>& always,
+                                      const std::vector<int>& some) const {
+  const auto p = static_cast<int>(always.size()), n = static_cast<int>(some.size());
+  Matrix inner(p, p), cross(p, n);
+  Vector b_always(p);
+  QuadraticModel result;
+  result.Q.resize(n, n);
+  result.b.resize(n);
+  result.copy = copy;
+  for (int j = 0; j < n; ++j) {
+    const int c = some[index(j)];
+    for (int k = 0; k < n; ++k) result.Q(j, k) = Q(c, some[index(k)]);
+    for (int a = 0; a < p; ++a) cross(a, j) = Q(always[index(a)], c);
+    result.b[j] = b[c];
+    result.penalty.push_back(penalty[index(c)]);
+  }
+  if (p == 0) return result;
+  for (int a = 0; a < p; ++a) {
+    for (int c = 0; c < p; ++c) inner(a, c) = Q(always[index(a)], always[index(c)]);
+    b_always[a] = b[always[index(a)]];
+  }
+  // Q_ss - Q_sa Q_aa⁻¹ Q_as and b_s - Q_sa Q_aa⁻¹ b_a
+  const Eigen::MatrixXd follow = inverse_information(inner) * cross;
+  result.Q -= cross.transpose() * follow;
+  result.b -= follow.transpose() * b_always;
+  return result;
+}
+
+std::vector<std::vector<int>> QuadraticModel::settled_from_each(
+    const std::vector<std::vector<int>>& groups, const std::vector<int>& plain,
+    std::size_t most) const {
+  using Valued = std::pair<double, std::vector<int>>;
+  std::vector<Valued> begun;
+  for (const std::vector<int>& group : groups) {
+    std::vector<int> some = plain, set;
+    for (const int c : group) {
+      if (!(Q(c, c) > 0)) continue;
+      set.push_back(static_cast<int>(some.size()));
+      some.push_back(c);
+    }
+    const QuadraticModel few = beside({}, some);
+    few.settle(set);
+    if (set.empty() || set.back() < static_cast<int>(plain.size())) continue;  // none of the group
+    const double worth = few.value(set);
+    for (int& c : set) c = some[index(c)];
+    std::sort(set.begin(), set.end());
+    begun.push_back({worth, std::move(set)});
+  }
+  std::sort(begun.begin(), begun.end());
+  std::vector<std::vector<int>> sets;
+  for (std::size_t k = 0; k < begun.size() && sets.size() < most; ++k)
+    if (sets.empty() || begun[k].second != sets.back()) sets.push_back(std::move(begun[k].second));
+  return sets;
+}
+
 }  // namespace odecast

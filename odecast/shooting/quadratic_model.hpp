@@ -34,6 +34,14 @@ struct QuadraticModel {
   /// All single moves from the set `S` (indices into the candidates).
   std::vector<Move> moves(const std::vector<int>& S) const;
   static void apply(std::vector<int>& S, const Move& move);
+  /// The model of `some` candidates where those of `always` are in every set: these follow.
+  QuadraticModel beside(const std::vector<int>& always, const std::vector<int>& some) const;
+  /// Sets of the least value, best first, at most so many, that settle from one of `groups` of
+  /// candidates among these and `plain`. From nothing settle() takes the candidate that explains
+  /// most by itself, which is seldom the function that explains all with a few others.
+  std::vector<std::vector<int>> settled_from_each(const std::vector<std::vector<int>>& groups,
+                                                  const std::vector<int>& plain,
+                                                  std::size_t most) const;
   /// Goes where the best move leads, until none lowers cost + penalty. Returns the change.
   double settle(std::vector<int>& S) const;
   Vector minimiser(const std::vector<int>& S) const;

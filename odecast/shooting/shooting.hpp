@@ -42,6 +42,7 @@ class Shooting {
   Shooting(std::vector<ObservedRun> runs, TermLibrary library, int per_segment, Flow flow,
            int threads = 1, Budget* budget = nullptr);
 
+  int threads() const { return threads_; }
   int dimension() const { return static_cast<int>(runs_.front().values.cols()); }
   int inputs() const { return basis().variables() - dimension(); }
   int segments() const { return static_cast<int>(segments_.size()); }

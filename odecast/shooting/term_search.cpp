@@ -9,6 +9,7 @@
 #include <set>
 
 #include "odecast/core/random.hpp"
+#include "odecast/shooting/integral_form.hpp"
 
 namespace odecast {
 namespace {
@@ -16,8 +17,10 @@ namespace {
 /// How much the choice among the monomials of a degree costs. At 1, y z is taken for y too often;
 /// from 2 on more does not help (docs/theory.md).
 constexpr double kDegreePenalty = 2;
-/// The same for averaging: a term of degree g has prior (d + 1)^(-g/4).
-constexpr double kAveragingPrior = 0.25;
+/// The same for averaging: a term of degree g has prior (d + 1)^(-g/4), and a function of size s
+/// above 2 besides (d + 1)^(-2 (s - 2)), for there are the more of them. With less Michaelis and
+/// Menten's x/(k + x) loses to x/(k + x^2) at every sixth draw.
+constexpr double kAveragingPrior = 0.25, kSizePrior = 2;
 /// Sets of terms whose weight is less than exp(-kWindow / temper) of the best one's are not
 /// averaged.
 constexpr double kWindow = 16;
@@ -31,13 +34,9 @@ constexpr int kGroups =
     8;  ///< of residuals in a segment, where correlations on the scale of the motion are looked for
 constexpr double kDigits = 1e-8;  ///< noise below that part of a variable's size is the rounding of
                                   ///< whoever computed it: not white
-constexpr double kSameFunction = 1e-6;     ///< columns that differ by less on a path are one
-constexpr double kSameMotion = 1e-4;       ///< of the noise
-constexpr double kBlurred = 40;            ///< in the score: what numbers of a grid may cost
-constexpr int kFinerWindows = 4;           ///< parts of a segment in which functions are looked for
-constexpr std::size_t kMostColumns = 300;  ///< of the dictionary, over all equations
-constexpr std::size_t kMostOfOne = 24;     ///< of a user's function, in each equation
-constexpr double kSmallestGap = 1e-14;     ///< and never below round-off of the states
+constexpr double kSameFunction = 1e-6;  ///< columns that differ by less on a path are one
+constexpr double kSameMotion = 1e-4;    ///< of the noise
+constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 
 /// Columns that are not finite, of functions that are not defined all along a path, as if they did
 /// nothing: no move takes them.
@@ -111,26 +110,36 @@ Support TermSearch::candidates(int degree) const {
   return list;
 }
 
-double TermSearch::penalty(const FieldTerm& term) const {
+double TermSearch::penalty(const FieldTerm& term, const Support& beside) const {
   return (1 + numbers_in(term)) * portable_log(shooting_.counts().sum()) +
-         kDegreePenalty * 2 *
-             (degree_of(term) * portable_log(shooting_.basis().variables() + 1.0) +
-              kind_choice(term));
+         kDegreePenalty * 2 * choice(term, beside);
 }
 
-double TermSearch::averaging_penalty(const FieldTerm& term) const {
+double TermSearch::averaging_penalty(const FieldTerm& term, const Support& beside) const {
   const double T = options_.temper;
+  double prior = kAveragingPrior * choice(term, beside);
+  if (const TermLibrary& library = shooting_.library(); library.is_function(term.term)) {
+    const double size = offered_.offers[index(library.function(term.term))].price;
+    prior +=
+        kSizePrior * std::max(0.0, size - 2) * portable_log(shooting_.basis().variables() + 1.0);
+  }
   return T *
-         (0.5 * (1 + numbers_in(term)) * portable_log(2 * shooting_.counts().sum() / T) +
-          kAveragingPrior * (degree_of(term) * portable_log(shooting_.basis().variables() + 1.0) +
-                             kind_choice(term)));
+         (0.5 * (1 + numbers_in(term)) * portable_log(2 * shooting_.counts().sum() / T) + prior);
 }
 
-double TermSearch::degree_of(const FieldTerm& term) const {
+double TermSearch::choice(const FieldTerm& term, const Support& beside) const {
   const TermLibrary& library = shooting_.library();
-  if (library.is_function(term.term))
-    return offered_.offers[index(library.function(term.term))].price;
-  return std::max(shooting_.basis().degree(term.term), 1);
+  const double arguments = portable_log(shooting_.basis().variables() + 1.0);
+  if (!library.is_function(term.term))
+    return std::max(shooting_.basis().degree(term.term), 1) * arguments;
+  const int f = library.function(term.term), form = offered_.offers[index(f)].form;
+  const bool is_there = std::binary_search(beside.begin(), beside.end(), term);
+  for (const FieldTerm& t : beside)
+    if (t.equation != term.equation && (!is_there || t < term) && library.is_function(t.term) &&
+        offered_.offers[index(library.function(t.term))].form == form)
+      return arguments;
+  const OfferedFunctions::Offer& offer = offered_.offers[index(f)];
+  return offer.price * arguments + (offer.given() ? 0 : portable_log(offered_.kinds));
 }
 
 double TermSearch::numbers_in(const FieldTerm& term) const {
@@ -139,14 +148,6 @@ double TermSearch::numbers_in(const FieldTerm& term) const {
   const int f = library.function(term.term);
   const std::size_t numbers = offered_.offers[index(f)].z.size();
   return static_cast<double>(std::max(numbers, library.functions->numbers_of(f).size()));
-}
-
-double TermSearch::kind_choice(const FieldTerm& term) const {
-  const TermLibrary& library = shooting_.library();
-  if (!library.is_function(term.term) ||
-      offered_.offers[index(library.function(term.term))].given())
-    return 0;
-  return portable_log(offered_.kinds);
 }
 
 bool TermSearch::is_column(const FieldTerm& term) const {
@@ -203,11 +204,11 @@ FittedPath TermSearch::start(const Support& support, const std::map<int, double>
   shooting_.set_noise(path.noise);
   double best = cost(path, gaps(1));
   const std::vector<double> z = all_numbers(shooting_.library(), path.support, path.theta);
-  const IntegralRows rows = integral_rows(shooting_, &z, false);
+  const IntegralForm form = integral_form(shooting_, smoothed_.values, &z, false);
   for (const double ridge : {1e-6, 1e-4, 1e-2, 1.0}) {
     FittedPath other = path;
     other.theta.head(static_cast<long>(path.support.size())) =
-        integral_regression(rows, path.support, ridge);
+        integral_regression(form, path.support, ridge);
     const double c = cost(other, gaps(1));
     if (c < best || !std::isfinite(best)) best = c, path.theta = other.theta;
   }
@@ -383,7 +384,7 @@ bool TermSearch::eliminate(FittedPath& path, const Vector& gap_sd) {
     for (long c = 0; c < p; ++c) {
       if (gone[index(c)] || !(C(c, c) > 0)) continue;
       const double z2 = theta[c] * theta[c] / C(c, c),
-                   excess = z2 - penalty(path.support[index(c)]);
+                   excess = z2 - penalty(path.support[index(c)], path.support);
       if (excess < least) least = excess, worst = c, z2_worst = z2;
     }
     if (worst < 0 || (removed > 0 && sum + z2_worst >= 6)) break;
@@ -499,7 +500,7 @@ TermSearch::Linearised TermSearch::linearise(const FittedPath& path, const Suppo
     l.model.Q = (0.5 * (l.model.Q + l.model.Q.transpose())).eval();
     l.model.b -= Qtn * l.number_centre;
   }
-  for (const FieldTerm& t : l.all) l.model.penalty.push_back(penalty(t));
+  for (const FieldTerm& t : l.all) l.model.penalty.push_back(penalty(t, path.support));
   return l;
 }
 
@@ -522,6 +523,60 @@ FittedPath TermSearch::moved(const FittedPath& from, const Linearised& l,
   set_terms(path, terms, numbers_of(from));
   if (cost(path, gaps(tight(from.noise))) == kInfinity) path.starts = from.starts;
   return path;
+}
+
+std::vector<std::vector<int>> TermSearch::beginnings(const Linearised& l) {
+  std::vector<std::vector<int>> sets;
+  if (!shooting_.library().functions) return sets;
+  std::vector<int> all_plain;
+  std::map<int, std::vector<int>> everywhere;  // of a function, in all equations
+  // Those of one equation beside the others as they are, or of all.
+  const auto begin = [&](const QuadraticModel& model, const std::vector<std::vector<int>>& groups,
+                         const std::vector<int>& plain) {
+    const double few = static_cast<double>(groups.size()) * model.beside({}, plain).work(8);
+    budget_.spend(QuadraticModel::kMostMoves * (few + (kRestarts + 1) * model.work(8)));
+    return model.settled_from_each(groups, plain, kRestarts);
+  };
+  for (int i = 0; i < dimension() && !budget_.over(); ++i) {
+    std::vector<int> others, own, plain;
+    std::vector<std::vector<int>> functions;
+    for (const int c : l.chosen)
+      if (l.all[index(c)].equation != i) others.push_back(c);
+    for (int c = 0; c < static_cast<int>(l.all.size()); ++c) {
+      const auto [equation, term] = l.all[index(c)];
+      if (equation != i) continue;
+      if (shooting_.library().is_function(term)) {
+        functions.push_back({static_cast<int>(own.size())});
+        everywhere[term].push_back(c);
+      } else {
+        plain.push_back(static_cast<int>(own.size()));
+        all_plain.push_back(c);
+      }
+      own.push_back(c);
+    }
+    const QuadraticModel equation = l.model.beside(others, own);
+    auto found = begin(equation, functions, plain);
+    found.emplace_back();
+    for (std::size_t k = found.size(); k-- > 0;) {  // and with all that seems to lack then
+      auto whole = found[k];
+      equation.settle(whole);
+      if (found[k].empty())
+        found[k] = std::move(whole);
+      else
+        found.push_back(std::move(whole));
+    }
+    for (const std::vector<int>& one : found) {
+      sets.push_back(others);
+      for (const int c : one) sets.back().push_back(own[index(c)]);
+      std::sort(sets.back().begin(), sets.back().end());
+    }
+  }
+  std::vector<std::vector<int>> shared;
+  for (const auto& [term, columns] : everywhere)
+    if (columns.size() > 1) shared.push_back(columns);
+  if (dimension() > 1 && !budget_.over())
+    for (auto& set : begin(l.model, shared, all_plain)) sets.push_back(std::move(set));
+  return sets;
 }
 
 void TermSearch::improve(FittedPath& path, const Support& all) {
@@ -551,24 +606,17 @@ void TermSearch::improve(FittedPath& path, const Support& all) {
       const double change = list[k].change + l.model.settle(through);
       propose(change, through);
     }
-    // With functions, also what an equation would be if it began with nothing: one function may
-    // stand for many terms. Numbers are not at their best in columns, so that a little worse is
-    // looked at, too.
-    const bool functions = l.all.back().term >= shooting_.basis().size();
-    for (int i = 0; functions && i < dimension() && !budget_.over(); ++i) {
-      budget_.spend(QuadraticModel::kMostMoves * l.model.work(l.chosen.size()));
-      std::vector<int> anew;
-      for (const int c : l.chosen)
-        if (l.all[index(c)].equation != i) anew.push_back(c);
-      l.model.settle(anew);
+    // Numbers are not at their best in columns: what is a little worse is looked at, too.
+    for (const std::vector<int>& anew : beginnings(l)) {
       const double change = l.model.value(anew) - l.model.value(l.chosen);
       propose(std::min(change - kBlurred, -1e-9), anew);
     }
     std::stable_sort(proposals.begin(), proposals.end(),
                      [](const Proposal& x, const Proposal& y) { return x.change < y.change; });
     bool moved_on = false;
-    for (std::size_t k = 0; k < std::min<std::size_t>(functions ? 6 : 4, proposals.size()) &&
-                            !moved_on && !budget_.over();
+    for (std::size_t k = 0;
+         k < std::min<std::size_t>(shooting_.library().functions ? 12 : 4, proposals.size()) &&
+         !moved_on && !budget_.over();
          ++k) {
       FittedPath other = moved(path, l, proposals[k].set);
       converge(other);
@@ -604,7 +652,8 @@ bool TermSearch::is_same_motion(const FittedPath& a, const FittedPath& b) const 
 std::vector<FittedPath> TermSearch::neighbourhood(FittedPath path, const Support& all) {
   for (int round = 0;; ++round) {
     Linearised l = linearise(path, all);
-    for (std::size_t c = 0; c < l.all.size(); ++c) l.model.penalty[c] = averaging_penalty(l.all[c]);
+    for (std::size_t c = 0; c < l.all.size(); ++c)
+      l.model.penalty[c] = averaging_penalty(l.all[c], path.support);
     struct Known {
       double change;
       std::vector<int> set;
@@ -831,7 +880,8 @@ void TermSearch::charge(FittedPath& path, double misfit) const {
   path.score = path.weighed = std::isfinite(misfit) ? misfit : kInfinity;
   double numbers = 0;
   for (const FieldTerm& t : path.support) {
-    path.score += penalty(t), path.weighed += averaging_penalty(t);
+    path.score += penalty(t, path.support);
+    path.weighed += averaging_penalty(t, path.support);
     numbers += numbers_in(t);
   }
   // A number that several terms share is paid for once.
@@ -852,179 +902,21 @@ double TermSearch::explained(const Support& support) {
                          static_cast<int>(std::min<long>(shooting_.per_segment(), enough)),
                          shooting_.flow(), options_.threads);
   Vector shares;
-  integral_regression(integral_rows(windows, nullptr, true), support, 1e-6, &shares);
+  integral_regression(integral_form(windows, smoothed_.values, nullptr, true), support, 1e-6,
+                      &shares);
   double least = 1;
   for (int i = 0; i < dimension(); ++i)
     if (active_[i] != 0) least = std::min(least, shares[i]);
   return least;
 }
 
-TermSearch::IntegralRows TermSearch::integral_rows(const Shooting& windows,
-                                                   const std::vector<double>* z,
-                                                   bool observed) const {
-  const TermLibrary library = z ? windows.library() : TermLibrary{windows.library().basis};
-  const std::vector<double> none;
-  const int n = dimension(), F = library.size();
-  IntegralRows rows{Matrix::Zero(windows.segments(), F), Matrix::Zero(windows.segments(), n)};
-  std::vector<double> phi(index(F)), before(index(F));
-  Vector arguments(library.basis->variables());
-  for (int j = 0; j < windows.segments(); ++j) {
-    const auto& s = windows.segment(j);
-    const Matrix& smooth = smoothed_.values[index(s.run)];
-    const ObservedRun& run = windows.runs()[index(s.run)];
-    for (long row = s.first + 1; row <= s.first + s.intervals(); ++row) {
-      const double begin = run.times[index(row - 1)], length = run.times[index(row)] - begin;
-      const auto evaluate = [&](double t, const Vector& inputs, std::vector<double>& values) {
-        const double x = (t - begin) / length;
-        arguments.head(n) = ((1 - x) * smooth.row(row - 1) + x * smooth.row(row)).transpose();
-        arguments.tail(inputs.size()) = inputs;
-        library.evaluate(arguments.data(), z ? *z : none, values.data());
-      };
-      for (const DrivenPiece& piece : pieces(run, row)) {
-        if (windows.inputs() > 0 || row == s.first + 1) evaluate(piece.begin, piece.from, before);
-        evaluate(piece.end, piece.to, phi);
-        const double h = piece.end - piece.begin;
-        for (int m = 0; m < F; ++m)
-          rows.terms(j, m) += 0.5 * h * (phi[index(m)] + before[index(m)]);
-        phi.swap(before);
-      }
-    }
-    const auto state = [&](int row, int i) {
-      return observed && run.weights(row, i) > 0 ? run.values(row, i) : smooth(row, i);
-    };
-    for (int i = 0; i < n; ++i)
-      rows.change(j, i) = state(s.first + s.intervals(), i) - state(s.first, i);
-  }
-  return rows;
-}
-
-Vector TermSearch::integral_regression(const IntegralRows& rows, const Support& support,
-                                       double ridge, Vector* explained) const {
-  const int n = dimension();
-  Vector theta = Vector::Zero(static_cast<long>(support.size()));
-  if (explained) *explained = Vector::Zero(n);
-  for (int i = 0; i < n; ++i) {
-    std::vector<int> terms;
-    for (std::size_t c = 0; c < support.size(); ++c)
-      if (support[c].equation == i) terms.push_back(static_cast<int>(c));
-    const long p = static_cast<long>(terms.size());
-    if (p == 0) continue;
-    Eigen::MatrixXd X(rows.terms.rows(), p);
-    for (long c = 0; c < p; ++c) X.col(c) = rows.terms.col(support[index(terms[index(c)])].term);
-    Eigen::MatrixXd gram = X.transpose() * X;
-    gram.diagonal() += ridge * gram.diagonal();
-    gram.diagonal().array() += 1e-300;
-    const Vector solved =
-        Eigen::LDLT<Eigen::MatrixXd>(gram).solve(X.transpose() * rows.change.col(i));
-    for (long c = 0; c < p; ++c) theta[terms[index(c)]] = solved[c];
-    const auto count = static_cast<double>(rows.terms.rows()),
-               all = rows.change.col(i).squaredNorm();
-    if (explained && rows.terms.rows() > p && all > 0)
-      (*explained)[i] = 1 - (rows.change.col(i) - X * solved).squaredNorm() / all * count /
-                                (count - static_cast<double>(p));
-  }
-  return theta;
-}
-
-Support TermSearch::with_functions(const Support& monomials, const FittedPath& path,
-                                   std::optional<Family> family) {
-  const TermLibrary& library = shooting_.library();
-  if (!library.functions) return monomials;
-  const Shooting windows(shooting_.runs(), library,
-                         std::max(1, shooting_.per_segment() / kFinerWindows), shooting_.flow(),
-                         options_.threads);
-  const std::vector<double> z = all_numbers(library, path.support, path.theta);
-  const IntegralRows rows = integral_rows(windows, &z, false);
-  Support all = monomials;
-  for (int i = 0; i < dimension(); ++i) {
-    if (active_[i] == 0) continue;
-    // What the terms of the path leave, and what a column explains of it.
-    std::vector<int> own;
-    for (const FieldTerm& t : path.support)
-      if (t.equation == i) own.push_back(t.term);
-    Eigen::MatrixXd X(rows.terms.rows(), static_cast<long>(own.size()));
-    for (std::size_t c = 0; c < own.size(); ++c)
-      X.col(static_cast<long>(c)) = rows.terms.col(own[c]);
-    Eigen::MatrixXd gram = X.transpose() * X;
-    gram.diagonal() *= 1 + 1e-9;
-    gram.diagonal().array() += 1e-300;
-    const Eigen::LDLT<Eigen::MatrixXd> factor(gram);
-    const auto rest = [&](const Vector& v) -> Vector {
-      return own.empty() ? v : Vector(v - X * factor.solve(X.transpose() * v));
-    };
-    const Vector left = rest(rows.change.col(i));
-    using Gains = std::vector<std::pair<double, int>>;
-    Gains gains;
-    std::map<int, Gains> of_given;  // by the function whose numbers they give values
-    for (int f = 0; f < library.functions->size(); ++f) {
-      const OfferedFunctions::Offer& offer = offered_.offers[index(f)];
-      if (!offer.column || (family && !offer.given() && offer.family != family)) continue;
-      const int term = library.basis->size() + f;
-      const Vector column = rest(rows.terms.col(term));
-      const double dot = column.dot(left), square = column.squaredNorm();
-      if (offer.given() && offer.free.empty())
-        all.push_back({i, term});
-      else if (std::isfinite(dot) && square > 1e-9 * rows.terms.col(term).squaredNorm())
-        (offer.given() ? of_given[offer.free[index(i)]] : gains)
-            .push_back({-dot * dot / square, term});
-    }
-    const auto take = [&](Gains& some, std::size_t most) {
-      std::stable_sort(some.begin(), some.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; });
-      for (std::size_t k = 0; k < std::min(some.size(), most); ++k)
-        all.push_back({i, some[k].second});
-    };
-    take(gains, kMostColumns / index(dimension()));
-    for (auto& [free, some] : of_given) take(some, kMostOfOne);
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
-FittedPath TermSearch::guess(const Support& all) {
-  const Shooting windows(shooting_.runs(), shooting_.library(),
-                         std::max(1, shooting_.per_segment() / kFinerWindows), shooting_.flow(),
-                         options_.threads);
-  const std::vector<double> centres(shooting_.library().functions->numbers().size(), 0);
-  const IntegralRows rows = integral_rows(windows, &centres, false);
-  const auto count = static_cast<double>(rows.terms.rows());
-  Support chosen;
-  for (int i = 0; i < dimension(); ++i) {
-    Support own, monomials;
-    for (const FieldTerm& t : all) {
-      if (t.equation != i) continue;
-      own.push_back(t);
-      if (!shooting_.library().is_function(t.term)) monomials.push_back(t);
-    }
-    if (own.empty()) continue;
-    // The error of a window: that of the smoothed ends, or what monomials leave if that is less.
-    const Vector theta = integral_regression(rows, monomials, 1e-9);
-    Vector left = rows.change.col(i);
-    for (std::size_t c = 0; c < monomials.size(); ++c)
-      left -= theta[static_cast<long>(c)] * rows.terms.col(monomials[c].term);
-    const double noise = initial_noise()[i];
-    const double variance = std::min(left.squaredNorm() / count, 0.5 * noise * noise) + 1e-300;
-    QuadraticModel model;
-    Eigen::MatrixXd X(rows.terms.rows(), static_cast<long>(own.size()));
-    for (std::size_t c = 0; c < own.size(); ++c) {
-      X.col(static_cast<long>(c)) = rows.terms.col(own[c].term);
-      model.penalty.push_back(penalty(own[c]));
-    }
-    model.Q = X.transpose() * X / variance;
-    model.b = X.transpose() * rows.change.col(i) / variance;
-    model.Q.diagonal().array() += 1e-300;
-    std::vector<int> set;
-    model.settle(set);
-    for (const int c : set) chosen.push_back(own[index(c)]);
-  }
-  FittedPath path = start(chosen);
+void TermSearch::settle(FittedPath& path) {
   for (double q = 1; q > kTight && !budget_.over(); q /= 2) {
     use(path);
     descend(path, gaps(q), 3, 1);
   }
   converge(path);
   while (!budget_.over() && eliminate(path, gaps(tight(path.noise)))) converge(path);
-  return path;
 }
 
 }  // namespace odecast

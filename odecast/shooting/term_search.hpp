@@ -14,6 +14,8 @@
 namespace odecast {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kBlurred = 40;       ///< in the score: what numbers of a grid may cost
+constexpr std::size_t kRestarts = 3;  ///< of an equation, that begin with one function
 
 /// A set of terms with its path.
 struct FittedPath {
@@ -49,16 +51,8 @@ class TermSearch {
   double tight(const Vector& noise) const;
   /// All monomials up to a degree.
   Support candidates(int degree) const;
-  /// These and the functions that are offered, numbers inside at the values of their grids; of the
-  /// dictionary's at most so many in each equation, those that explain most of what the path leaves
-  /// in the integral form, or those of one family.
-  Support with_functions(const Support& monomials, const FittedPath& path,
-                         std::optional<Family> family = {});
-  /// The path of terms among these that the integral form alone would choose.
-  FittedPath guess(const Support& all);
-  /// The share of the observed motion that the integral form of start() explains with these terms,
-  /// in the variable where it is least, over N windows of a segment or less: less what p terms of
-  /// an equation explain of anything, 1 - (1 - R²) N / (N - p), and 0 where N <= p.
+  /// The share of the observed motion that the integral form explains with these terms, in the
+  /// variable where it is least, over windows of a segment or less.
   double explained(const Support& support);
   /// Terms by annealing: several ways to eliminate, until two agree.
   FittedPath find(const Support& support);
@@ -74,6 +68,18 @@ class TermSearch {
   /// from the best ones found so far, then refitted. The best path comes first. Functions may say
   /// the same in other words, as 1 - k/(k + x) = x/(k + x): such sets are one.
   std::vector<FittedPath> neighbourhood(FittedPath path, const Support& all);
+  /// ln(observed values) + 4 choice(): the second part pays for the choice among what is offered.
+  /// A function pays ln(observed values) for every number inside, too.
+  double penalty(const FieldTerm& term, const Support& beside) const;
+  /// A set of terms, each with its coefficient, with values of the numbers inside; columns become
+  /// free functions that start at their values. In the order of supports.
+  void set_terms(FittedPath& path, std::vector<std::pair<FieldTerm, double>> terms,
+                 std::map<int, double> numbers) const;
+  /// Segment starts on the smoothed observations, coefficients from the integral form by ridge
+  /// regression, or zero: what shoots best.
+  FittedPath start(const Support& support, const std::map<int, double>& numbers = {});
+  /// To continuity from far, and without the terms that are not needed then.
+  void settle(FittedPath& path);
   /// z of the numbers inside its functions.
   std::map<int, double> numbers_of(const FittedPath& path) const;
   /// Noise, and where outliers are about weights, of the path.
@@ -124,40 +130,16 @@ class TermSearch {
     Matrix number_slope;   ///< of the numbers' minimiser, -Q_nn⁻¹ Q_nt
     Vector number_centre;  ///< that minimiser where the terms are 0: Q_nn⁻¹ b_n
   };
-  /// ln(observed values) + 4 degree ln(arguments + 1): the second part pays for the choice among
-  /// the monomials of that degree. A function pays ln(observed values) for every number inside,
-  /// too, and 4 ln(kinds) for the choice among those that are offered.
-  double penalty(const FieldTerm& term) const;
   /// What a term costs in the average. With the likelihood L = exp(-misfit / 2) to the power 2 / T
   /// the evidence of p terms is L^(2/T) (2 N / T)^(-p/2) times their prior; this is -T times its
   /// logarithm.
-  double averaging_penalty(const FieldTerm& term) const;
-  double degree_of(const FieldTerm& term) const;
+  double averaging_penalty(const FieldTerm& term, const Support& beside) const;
+  /// degree ln(arguments + 1) of a monomial; of a function that, with its price for the degree, and
+  /// ln(kinds) for the choice among those that are offered, or where another equation `beside` has
+  /// it already as little as a variable: what one loses another gains.
+  double choice(const FieldTerm& term, const Support& beside) const;
   double numbers_in(const FieldTerm& term) const;
-  /// ln(kinds) of what is offered for a function of the dictionary, 0 for others.
-  double kind_choice(const FieldTerm& term) const;
   bool is_column(const FieldTerm& term) const;
-  /// A set of terms, each with its coefficient, with values of the numbers inside; columns become
-  /// free functions that start at their values. In the order of supports.
-  void set_terms(FittedPath& path, std::vector<std::pair<FieldTerm, double>> terms,
-                 std::map<int, double> numbers) const;
-  /// Segment starts on the smoothed observations, coefficients from the integral form
-  ///   z(t + τ) - z(t) = Σ θ ∫ φ(z, w) dt
-  /// by ridge regression, or zero: what shoots best.
-  FittedPath start(const Support& support, const std::map<int, double>& numbers = {});
-  /// ∫ φ dt over the segments of `windows`, window × term, and the changes of the states there:
-  /// trapezoidal rule on the smoothed observations, linear between their times. With `observed`
-  /// changes are those of the observations themselves. Functions have the numbers `z` inside; of
-  /// monomials alone where there are none.
-  struct IntegralRows {
-    Matrix terms, change;
-  };
-  IntegralRows integral_rows(const Shooting& windows, const std::vector<double>* z,
-                             bool observed) const;
-  /// The coefficients of terms by ridge regression; with `explained` of the observed motion, and
-  /// its share that is.
-  Vector integral_regression(const IntegralRows& rows, const Support& support, double ridge,
-                             Vector* explained = nullptr) const;
   /// The sd of gaps of q times the noise.
   Vector gaps(double q) const { return q * shooting_.noise(); }
   double cost(const FittedPath& path, const Vector& gap_sd);
@@ -187,6 +169,9 @@ class TermSearch {
   /// Anneal from q = 1 on; terms are eliminated from `eliminate_from` on, or at the end.
   FittedPath anneal(FittedPath path, double from, double eliminate_from);
   Linearised linearise(const FittedPath& path, const Support& all);
+  /// What an equation would be if it began with nothing, or with one function, and what all would
+  /// be if they began with one that they share: one function may stand for many terms.
+  std::vector<std::vector<int>> beginnings(const Linearised& l);
   /// A path with another set of terms, from the quadratic model.
   FittedPath moved(const FittedPath& from, const Linearised& l, const std::vector<int>& set);
   /// Finer steps while the integrator's error shows and falls: where halved steps leave more than a

@@ -11,8 +11,8 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/shooting/function_search.hpp"
 #include "odecast/shooting/offset.hpp"
-#include "odecast/shooting/term_search.hpp"
 
 namespace odecast {
 namespace {
@@ -290,7 +290,7 @@ bool looks_white(const Prepared& p) {
 /// explains little, no more than kHopelessWork for each. Many observations have at least
 /// kFewestEvaluations of sparse equations.
 /// Functions may cost kFunctionWork besides, and each of their families kFamilyWork.
-constexpr double kFunctionWork = 6e10, kFamilyWork = 5e9, kWork = 1.2e10, kExplained = 0.95,
+constexpr double kFunctionWork = 6e10, kFamilyWork = 1e10, kWork = 1.2e10, kExplained = 0.95,
                  kPromising = 60, kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
                  kFewestEvaluations = 150;
 
@@ -343,37 +343,6 @@ FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget
     if (budget.over() || noise_ratio(search, best, p.active) <= 1.06) break;
   }
   return best;
-}
-
-/// The best of what is found with functions: from a path of monomials, from what the integral form
-/// alone would choose, and from what it would choose of each family. A function of another family
-/// that stands in for the right one is hard to leave by moves of single terms. `budget` is that of
-/// the search; each family has `share` of its own, which is not asked about.
-void search_functions(TermSearch& search, FittedPath& path, const Support& monomials,
-                      const OfferedFunctions& offered, Budget& budget, const Budget& share) {
-  const auto try_from = [&](std::optional<Family> family) {
-    FittedPath other = search.guess(search.with_functions(monomials, {}, family));
-    if (std::isfinite(other.score))
-      search.improve(other, search.with_functions(monomials, other, family));
-    const bool better = other.score < path.score;
-    if (better) path = std::move(other);
-    search.use(path);
-    return better;
-  };
-  search.improve(path, search.with_functions(monomials, path));
-  try_from({});
-  std::set<Family> families;
-  for (const OfferedFunctions::Offer& offer : offered.offers)
-    if (offer.family) families.insert(*offer.family);
-  if (families.size() < 2 || budget.over()) return;
-  const Budget whole = budget;
-  bool better = false;
-  for (const Family family : families) {
-    budget = share;
-    better = try_from(family) || better;
-  }
-  budget = whole;
-  if (better) search.improve(path, search.with_functions(monomials, path));
 }
 
 /// Whether the data tell the numbers inside functions: z has the prior N(0, 1000²), and is told
@@ -457,7 +426,8 @@ std::optional<SolverData> solver_data(const Prepared& p, double error,
   search.improve(path, search.candidates(options.degree));
   if (p.offered.any()) {
     budget = some(0.5);
-    search_functions(search, path, search.candidates(options.degree), p.offered, budget, some(0.1));
+    FunctionSearch(search, p.offered, p.active, p.smoothed, budget)
+        .run(path, search.candidates(options.degree), some(0.1));
   }
   if (path.support.empty() || !(search.residual_rms(path).maxCoeff() < 2 * error))
     return std::nullopt;
@@ -542,6 +512,7 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   if (solved) o.floor = std::max(o.floor, kOverError * solved->size);
   TermSearch fine(o.robust ? runs_with(p.smoothed.weights) : p.runs, fit.library, p.offered, o,
                   p.active, p.known, p.smoothed, fit.steps, budget, observer);
+  FunctionSearch functions(fine, p.offered, p.active, p.smoothed, budget);
   // Where observations stand much closer than the signal moves, terms are found on groups of them.
   int group = static_cast<int>(std::floor(p.smoothed.time_scale / (30 * p.spacing)));
   group -= group % 2 == 0;
@@ -592,8 +563,8 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   if (given.empty() && p.offered.any()) {
     const Budget before = budget;
     if (!o.budget) budget = Budget::of_work(kFunctionWork);
-    search_functions(fine, path, all, p.offered, budget,
-                     o.budget ? Budget::of_seconds(0.1 * *o.budget) : Budget::of_work(kFamilyWork));
+    functions.run(path, all,
+                  o.budget ? Budget::of_seconds(0.1 * *o.budget) : Budget::of_work(kFamilyWork));
     functions_stopped = budget.over();
     budget = before;
   }
@@ -624,7 +595,7 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
       return fit_prepared(data, p, o, std::move(found), begin, observer);
   // What is around equations that are far from the data does not matter.
   if (given.empty() && !(fit.misfit && fit.noise_ratio > 1.5)) {
-    paths = fine.neighbourhood(path, fine.with_functions(all, path));
+    paths = fine.neighbourhood(path, functions.with_functions(all, path));
     judge(paths.front());
   }
   // Functions are looked for besides: equations that explain the data need no more of them.

@@ -115,7 +115,9 @@ TEST_F(TimesTest, DatesComeBackEverywhere) {
   const std::string early = read("early.csv"), late = read("late.csv");
   EXPECT_EQ(early + late.substr(late.find('\n') + 1), read("log.csv"));
 
-  run_well({"fit", "early.csv", "--degree", "1", "-o", "m.json"});
+  run_well({"fit", "early.csv", "--degree", "1", "-o", "m.json", "--report", "m.html"});
+  EXPECT_TRUE(contains(read("m.html"), ">2024-03-04 21:00<")) << "where the data end";
+  EXPECT_TRUE(contains(read("m.html"), ">1 hours (median)<"));
   const Json model = Json::parse(read("m.json"));
   EXPECT_EQ(model["time"]["name"], "when");
   EXPECT_EQ(model["time"]["calendar"]["unit"], "h");

@@ -94,6 +94,28 @@ TEST(LearntFunctionsTest, FunctionsWithoutNumbersInside) {
             (Terms{{"v"}, {"sin(x)", "v"}}));
 }
 
+TEST(LearntFunctionsTest, AFunctionThatTwoEquationsShare) {
+  // What the substrate loses the product gains; it decays. The same constant in both.
+  const auto enzyme = [](const double* u, double* f) {
+    const double turnover = 1.5 * u[0] / (0.5 + u[0]);
+    f[0] = 0.4 - turnover;
+    f[1] = turnover - 0.8 * u[1];
+  };
+  const std::vector<Vector> starts = {Eigen::Vector2d(3, 0.2), Eigen::Vector2d(1, 2),
+                                      Eigen::Vector2d(0.1, 1)};
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const Model model = learnt(runs_of(enzyme, {"s", "p"}, starts, 6, 0.05, 0.04, seed),
+                               {.kinds = {"hill", "sin", "tanh"}}, 2);
+    const Terms terms = best_terms(model);
+    ASSERT_EQ(terms[0].size(), 2u) << seed;
+    ASSERT_EQ(terms[1].size(), 2u) << seed;
+    EXPECT_EQ(terms[0][0], "1");
+    EXPECT_EQ(terms[1][0], "p");
+    for (const std::vector<std::string>& equation : terms)
+      EXPECT_TRUE(equation[1].starts_with("s/(k")) << equation[1];
+  }
+}
+
 TEST(LearntFunctionsTest, RivalsThatDifferElsewhereAreCounted) {
   // On one swing x v² and x³ are nearly the same, by the conservation of energy.
   const FitOptions o{.method = TrajectoryMethod{.degree = 3}, .threads = 1};

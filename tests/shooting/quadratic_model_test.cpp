@@ -77,5 +77,37 @@ TEST(QuadraticModelTest, ACopyOfATermDoesNotEnter) {
   for (const auto& move : problem.model.moves({1})) EXPECT_FALSE(move.out < 0 && move.in == 5);
 }
 
+TEST(QuadraticModelTest, BesideOthersTheCostIsThatOfBoth) {
+  const LeastSquares problem;
+  const std::vector<int> always = {1, 3}, some = {0, 4, 5, 6};
+  const QuadraticModel beside = problem.model.beside(always, some);
+  for (const std::vector<int>& set : {std::vector<int>{}, {1}, {0, 3}, {0, 1, 2, 3}}) {
+    std::vector<int> both = always;
+    for (const int j : set) both.push_back(some[static_cast<std::size_t>(j)]);
+    EXPECT_NEAR(beside.value(set), problem.cost(both) - problem.cost(always),
+                1e-9 * problem.cost({}));
+  }
+  EXPECT_EQ(problem.model.beside({}, {2}).value({0}), problem.model.value({2}));
+}
+
+TEST(QuadraticModelTest, ManyBeginningsFindWhatNoneBySingleStepsDoes) {
+  // y = c4 + 0.3 c0, and three others that together are c4 but for a part that c0 is: what
+  // explains most by itself is one of the three, and these then stand for it.
+  LeastSquares problem;
+  Eigen::MatrixXd& X = problem.X;
+  X.col(0) *= 1e3;
+  X.col(4) = X.col(1) + X.col(2) + 0.1 * X.col(0);
+  problem.y = X.col(4) + 0.3 * X.col(0);
+  problem.model.Q = X.transpose() * X;
+  problem.model.b = X.transpose() * problem.y;
+  problem.model.penalty.assign(7, 1e-3 * problem.y.squaredNorm());
+  const auto sets = problem.model.settled_from_each({{4}, {5}, {6}}, {0, 1, 2, 3}, 2);
+  ASSERT_FALSE(sets.empty());
+  EXPECT_EQ(sets.front(), (std::vector<int>{0, 4}));
+  // A group whose members all leave is no beginning.
+  for (const std::vector<int>& set : sets) EXPECT_GE(set.back(), 4);
+  EXPECT_LE(sets.size(), 2u);
+}
+
 }  // namespace
 }  // namespace odecast
