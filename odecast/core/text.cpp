@@ -1,6 +1,7 @@
 #include "odecast/core/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace odecast {
@@ -78,14 +79,54 @@ std::string csv_cell(std::string_view text) {
   return cell + '"';
 }
 
+namespace {
+
+/// The command of a Greek letter that is not one of the Latin ones too; empty for all else.
+std::string_view greek_command(std::uint32_t point) {
+  constexpr std::array<std::string_view, 25> small = {
+      "alpha", "beta",   "gamma",   "delta",  "varepsilon", "zeta", "eta",  "theta", "iota",
+      "kappa", "lambda", "mu",      "nu",     "xi",         "",     "pi",   "rho",   "varsigma",
+      "sigma", "tau",    "upsilon", "varphi", "chi",        "psi",  "omega"};
+  constexpr std::array<std::pair<std::uint32_t, std::string_view>, 14> others = {
+      {{0xb5, "mu"},
+       {0x393, "Gamma"},
+       {0x394, "Delta"},
+       {0x398, "Theta"},
+       {0x39b, "Lambda"},
+       {0x39e, "Xi"},
+       {0x3a0, "Pi"},
+       {0x3a3, "Sigma"},
+       {0x3a6, "Phi"},
+       {0x3a8, "Psi"},
+       {0x3a9, "Omega"},
+       {0x3d1, "vartheta"},
+       {0x3d5, "phi"},
+       {0x3f5, "epsilon"}}};
+  if (point >= 0x3b1 && point <= 0x3c9) return small[point - 0x3b1];
+  for (const auto& [letter, command] : others)
+    if (letter == point) return command;
+  return "";
+}
+
+}  // namespace
+
 std::string latex_name(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto plain = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
   if (name.size() == 1 && letter(name[0])) return name;
   if (std::all_of(name.begin(), name.end(), plain)) return "\\mathrm{" + name + "}";
+  const std::string shown = printable(name);
   std::string text;
-  for (const char c : printable(name)) {
-    switch (c) {
+  for (std::string_view rest = shown; !rest.empty();) {
+    const Utf8 c = first_character(rest);
+    const std::string_view bytes = rest.substr(0, std::max<std::size_t>(1, c.length));
+    rest.remove_prefix(bytes.size());
+    if (const std::string_view greek = greek_command(c.point); c.length > 1 && !greek.empty()) {
+      if (bytes.size() == shown.size()) return "\\" + std::string(greek);
+      text += "$\\" + std::string(greek) + "$";
+      continue;
+    }
+    switch (bytes[0]) {
       case '\\': text += "\\textbackslash{}"; break;
       case '^': text += "\\textasciicircum{}"; break;
       case '~': text += "\\textasciitilde{}"; break;
@@ -100,7 +141,7 @@ std::string latex_name(const std::string& name) {
       case '#':
       case '_':
       case '%': text += '\\'; [[fallthrough]];
-      default: text += c;
+      default: text += bytes;
     }
   }
   return "\\text{" + text + "}";

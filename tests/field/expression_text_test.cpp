@@ -104,20 +104,25 @@ TEST(ExpressionTextTest, LatexIsThatOfBooks) {
       {"pi*x - (x - y)", "\\pi\\,x - \\left(x - y\\right)"},
       {"log(\"a_b\")", "\\ln\\left(\\text{a\\_b}\\right)"},
       {"x*(-2*y*x)", "x\\,\\left(-2\\,y\\,x\\right)"},
+      {"θ*\"Δp (%)\"", "\\theta\\,\\text{$\\Delta$p (\\%)}"},
   };
   for (const auto& [text, latex] : table) {
-    Tape tape({"x", "y", "a_b"});
+    Tape tape({"x", "y", "a_b", "θ", "Δp (%)"});
     EXPECT_EQ(expression_latex(tape, parse_expression(text, tape)), latex) << text;
   }
 }
 
-/// Every random one has as many { as }, \left as \right, and tags that close in order.
+/// Every random one has as many { as }, \left as \right, and tags that close in order. With the
+/// name of a file in ODECAST_LATEX they go there, a line each, for a real compiler (./test latex).
 TEST(ExpressionTextTest, LatexAndMathmlAreWellFormed) {
   RandomExpressions random(4);
-  for (int trial = 0; trial < 2'000; ++trial) {
-    Tape tape({"x", "a<b & c>{"});
+  std::ofstream file;
+  if (const char* name = getenv("ODECAST_LATEX")) file.open(name);
+  for (int trial = 0; trial < 10'000; ++trial) {
+    Tape tape({"x", "a<b & c>{", "θ", "ΔT (µK)"});
     const int node = random.draw(tape, 5);
     const std::string latex = expression_latex(tape, node);
+    file << latex << '\n';
     int depth = 0;
     for (std::size_t i = 0; i < latex.size(); ++i) {
       if (latex[i] == '\\' && i + 1 < latex.size() && (latex[i + 1] == '{' || latex[i + 1] == '}'))
