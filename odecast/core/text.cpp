@@ -115,18 +115,12 @@ std::string latex_name(const std::string& name) {
   const auto plain = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
   if (name.size() == 1 && letter(name[0])) return name;
   if (std::all_of(name.begin(), name.end(), plain)) return "\\mathrm{" + name + "}";
-  const std::string shown = printable(name);
+  if (const Utf8 c = first_character(name); c.length == name.size())
+    if (const std::string_view greek = greek_command(c.point); !greek.empty())
+      return "\\" + std::string(greek);
   std::string text;
-  for (std::string_view rest = shown; !rest.empty();) {
-    const Utf8 c = first_character(rest);
-    const std::string_view bytes = rest.substr(0, std::max<std::size_t>(1, c.length));
-    rest.remove_prefix(bytes.size());
-    if (const std::string_view greek = greek_command(c.point); c.length > 1 && !greek.empty()) {
-      if (bytes.size() == shown.size()) return "\\" + std::string(greek);
-      text += "$\\" + std::string(greek) + "$";
-      continue;
-    }
-    switch (bytes[0]) {
+  for (const char c : printable(name)) {
+    switch (c) {
       case '\\': text += "\\textbackslash{}"; break;
       case '^': text += "\\textasciicircum{}"; break;
       case '~': text += "\\textasciitilde{}"; break;
@@ -141,7 +135,7 @@ std::string latex_name(const std::string& name) {
       case '#':
       case '_':
       case '%': text += '\\'; [[fallthrough]];
-      default: text += bytes;
+      default: text += c;
     }
   }
   return "\\text{" + text + "}";

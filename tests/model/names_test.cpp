@@ -163,7 +163,8 @@ TEST(EquationNamesTest, UsualNamesStayReadable) {
       {"speed", "\\mathrm{speed}"},
       {"a_b", "\\text{a\\_b}"},
       {"a%", "\\text{a\\%}"},
-      {"λ", "\\text{λ}"},
+      {"λ", "\\lambda"},
+      {"λ₁", "\\text{λ₁}"},
       {"\\input{/etc/passwd}", "\\text{\\textbackslash{}input\\{/etc/passwd\\}}"}};
   for (const auto& [name, latex] : expected) {
     Model m = exploding_model(0);
