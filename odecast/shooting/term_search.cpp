@@ -17,9 +17,10 @@ namespace {
 /// How much the choice among the monomials of a degree costs. At 1, y z is taken for y too often;
 /// from 2 on more does not help (docs/theory.md).
 constexpr double kDegreePenalty = 2;
-/// The same for averaging: a term of degree g has prior (d + 1)^(-g/4), and a function of size s
-/// above 2 besides (d + 1)^(-2 (s - 2)), for there are the more of them. With less Michaelis and
-/// Menten's x/(k + x) loses to x/(k + x^2) at every sixth draw.
+/// The same for averaging: a term of degree g has prior (d + 1)^(-g/4). Fractions and others with
+/// numbers inside stand in for each other: where their size s is above 2 they have (d + 1)^(-2 (s -
+/// 2)) besides. With less Michaelis and Menten's x/(k + x) loses to x/(k + x^2) at every sixth
+/// draw.
 constexpr double kAveragingPrior = 0.25, kSizePrior = 2;
 /// Sets of terms whose weight is less than exp(-kWindow / temper) of the best one's are not
 /// averaged.
@@ -116,15 +117,14 @@ double TermSearch::penalty(const FieldTerm& term, const Support& beside) const {
 }
 
 double TermSearch::averaging_penalty(const FieldTerm& term, const Support& beside) const {
-  const double T = options_.temper;
+  const double T = options_.temper, numbers = numbers_in(term);
   double prior = kAveragingPrior * choice(term, beside);
-  if (const TermLibrary& library = shooting_.library(); library.is_function(term.term)) {
-    const double size = offered_.offers[index(library.function(term.term))].price;
+  if (numbers > 0) {
+    const double size = offered_.offers[index(shooting_.library().function(term.term))].price;
     prior +=
         kSizePrior * std::max(0.0, size - 2) * portable_log(shooting_.basis().variables() + 1.0);
   }
-  return T *
-         (0.5 * (1 + numbers_in(term)) * portable_log(2 * shooting_.counts().sum() / T) + prior);
+  return T * (0.5 * (1 + numbers) * portable_log(2 * shooting_.counts().sum() / T) + prior);
 }
 
 double TermSearch::choice(const FieldTerm& term, const Support& beside) const {
@@ -132,14 +132,17 @@ double TermSearch::choice(const FieldTerm& term, const Support& beside) const {
   const double arguments = portable_log(shooting_.basis().variables() + 1.0);
   if (!library.is_function(term.term))
     return std::max(shooting_.basis().degree(term.term), 1) * arguments;
-  const int f = library.function(term.term), form = offered_.offers[index(f)].form;
-  const bool is_there = std::binary_search(beside.begin(), beside.end(), term);
-  for (const FieldTerm& t : beside)
-    if (t.equation != term.equation && (!is_there || t < term) && library.is_function(t.term) &&
-        offered_.offers[index(library.function(t.term))].form == form)
-      return arguments;
-  const OfferedFunctions::Offer& offer = offered_.offers[index(f)];
-  return offer.price * arguments + (offer.given() ? 0 : portable_log(offered_.kinds));
+  const OfferedFunctions::Offer& offer = offered_.offers[index(library.function(term.term))];
+  const double size = offer.price * arguments;
+  if (offer.given()) return size;
+  if (numbers_in(term) > 0) {
+    const bool is_there = std::binary_search(beside.begin(), beside.end(), term);
+    for (const FieldTerm& t : beside)
+      if (t.equation != term.equation && (!is_there || t < term) && library.is_function(t.term) &&
+          offered_.offers[index(library.function(t.term))].form == offer.form)
+        return size;
+  }
+  return size + portable_log(offered_.kinds);
 }
 
 double TermSearch::numbers_in(const FieldTerm& term) const {

@@ -135,8 +135,8 @@ class TermSearch {
   /// logarithm.
   double averaging_penalty(const FieldTerm& term, const Support& beside) const;
   /// degree ln(arguments + 1) of a monomial; of a function that, with its price for the degree, and
-  /// ln(kinds) for the choice among those that are offered, or where another equation `beside` has
-  /// it already as little as a variable: what one loses another gains.
+  /// ln(kinds) for the choice among those that are offered, unless another equation `beside` has
+  /// it, with numbers inside: what one loses another gains.
   double choice(const FieldTerm& term, const Support& beside) const;
   double numbers_in(const FieldTerm& term) const;
   bool is_column(const FieldTerm& term) const;
