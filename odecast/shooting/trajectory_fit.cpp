@@ -334,13 +334,16 @@ bool is_distribution(const CoefficientSet& m) {
          std::isfinite(m.score) && is_covariance(m.covariance) && is_covariance(m.last_covariance);
 }
 
+/// Noise over the smoother's of equations that explain the data.
+constexpr double kExplainedNoise = 1.06;
+
 /// The lowest degree whose equations explain the data down to that noise, up to `degree`.
 FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget& budget) {
   FittedPath best;
   for (int g = std::min(2, degree); g <= degree; ++g) {
     FittedPath path = search.find(search.candidates(g));
     if (path.score < best.score || g == std::min(2, degree)) best = std::move(path);
-    if (budget.over() || noise_ratio(search, best, p.active) <= 1.06) break;
+    if (budget.over() || noise_ratio(search, best, p.active) <= kExplainedNoise) break;
   }
   return best;
 }
@@ -558,6 +561,9 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     path = climb(fine, p, o.degree, budget);
     fine.converge(path);
   }
+  // What seemed hopeless and is explained after all: a share of jumps, which no integral sees.
+  if (!o.budget && budget.over() && noise_ratio(fine, path, p.active) <= kExplainedNoise)
+    budget = Budget::of_work(std::max(work, kWork));
   if (given.empty()) fine.improve(path, all);
   bool functions_stopped = false;
   if (given.empty() && p.offered.any()) {
@@ -576,7 +582,7 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     fit.autocorrelation = fine.autocorrelation(one);
     fit.persistence = fine.persistence(one);
     fine.use(one);
-    fit.misfit = (fit.noise_ratio > 1.06 &&
+    fit.misfit = (fit.noise_ratio > kExplainedNoise &&
                   fit.autocorrelation > 4 / std::sqrt(fine.shooting().counts().sum())) ||
                  fit.persistence > kPersistent;
     // What is below a solver's error is not judged.
@@ -721,10 +727,21 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
 TrajectoryFit fit_trajectory(const Dataset& data, const TrajectoryOptions& options,
                              const Observer& observer) {
   const TimePoint begin = std::chrono::steady_clock::now();
-  const Prepared p = prepare(data, options);
   TrajectoryOptions o = options;
-  o.floor *= p.digits;
-  return fit_prepared(data, p, o, std::nullopt, begin, observer);
+  const auto fitted = [&] {
+    const Prepared p = prepare(data, o);
+    TrajectoryOptions own = o;
+    own.floor *= p.digits;
+    return fit_prepared(data, p, own, std::nullopt, begin, observer);
+  };
+  TrajectoryFit fit = fitted();
+  const bool found = fit.relative_noise.size() > 0 || !fit.log_noise.empty();
+  if (!found || o.noise_law != NoiseLaw::automatic || !(fit.misfit || fit.stopped) || o.budget)
+    return fit;
+  // A smoother that errs where the motion is fast takes that for noise that grows with the state.
+  o.noise_law = NoiseLaw::constant;
+  TrajectoryFit plain = fitted();
+  return plain.usable && !plain.misfit && !plain.stopped ? plain : fit;
 }
 
 }  // namespace odecast

@@ -671,5 +671,32 @@ TEST(TrajectoryTest, NoiseOfTheLogarithmOfWhatIsPositive) {
   }
 }
 
+/// Liu and Chen's system: y and z jump, and decay to nothing between the jumps. A smoother errs
+/// there by more than the noise, which looks like noise that grows with the state, and integrals
+/// over windows see little of the motion.
+TEST(TrajectoryTest, VariablesThatJumpAndDecayAreLearnt) {
+  ODECAST_NOT_UNDER_SANITIZERS();
+  const VectorField field(3, [](double, const double* u, double* f) {
+    f[0] = 0.4 * u[0] + u[1] * u[2];
+    f[1] = -12 * u[1] - u[0] * u[2];
+    f[2] = -5 * u[2] - u[0] * u[1];
+  });
+  std::vector<double> times = regular_times(0, 80, 0.1);
+  times.insert(times.begin(), 0.0);
+  const Matrix states =
+      solve_certified(field, 0, Eigen::Vector3d(-2.9, -1.2, -3), times).solution.states;
+  Dataset data{{"x", "y", "z"}, {{"0", times, states}}};
+  const Matrix centred = states.rowwise() - states.colwise().mean();
+  const Vector sd = (centred.colwise().squaredNorm() / static_cast<double>(states.rows()))
+                        .cwiseSqrt()
+                        .transpose();
+  add_noise(data, 0.01 * sd, 1);
+  const Fit found = fit(data, {.threads = 1}, ignore_progress);
+  EXPECT_TRUE(found.summary.trusted) << found.summary.reason;
+  EXPECT_EQ(found.model.relative_noise.size(), 0);
+  Support support = found.model.polynomial()->sets.front().support;
+  EXPECT_EQ(support, (Support{{0, 1}, {0, 8}, {1, 2}, {1, 6}, {2, 3}, {2, 5}}));
+}
+
 }  // namespace
 }  // namespace odecast
