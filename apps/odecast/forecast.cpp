@@ -69,6 +69,7 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   solver.method = a.text("--method") == "rk4"     ? SolverMethod::rk4
                   : a.text("--method") == "euler" ? SolverMethod::euler
                                                   : SolverMethod::rk45;
+  o.check_tolerances = !a.given("--rtol") && !a.given("--atol");
   if (a.given("--rtol")) solver.rtol = a.number("--rtol");
   if (a.given("--atol")) solver.atol = a.number("--atol");
   solver.max_steps = a.whole("--max-steps", 1, 1'000'000'000);
@@ -259,7 +260,10 @@ int run_forecast(const Arguments& a) {
     const Observer observer = progress(a);
     f = forecast(model, options, observer);
   }
-  content.origin.settings = forecast_settings(model, options);
+  ForecastOptions ran = options;
+  ran.solver->rtol = f.rtol;
+  ran.solver->atol = f.atol;
+  content.origin.settings = forecast_settings(model, ran);
   const bool usable = f.times.size() > 1;
   if (usable && a.given("--report")) {
     const Observer observer = progress(a);

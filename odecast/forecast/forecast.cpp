@@ -400,6 +400,68 @@ SolverOptions default_solver(const Model& model) {
 
 namespace {
 
+constexpr int kTriedDraws = 8, kLooks = 64;  ///< by which tolerances are checked, and at how many
+                                             ///< times
+constexpr double kShows = 0.1;               ///< of the spread: an error that shows
+constexpr double kNarrow = 1e-4;             ///< of the data's sd: a spread that nobody draws
+
+/// Whether trajectories are moved, before their spread is that of the data, by more than a part of
+/// it. `fine` has the spread.
+bool moved(const EnsembleSetting& s, const Ensemble& rough, const Ensemble& fine) {
+  const std::size_t count = std::min(rough.samples.size(), fine.samples.size());
+  if (count < 2) return false;
+  const Vector sd = s.model.climatological_sd().cwiseQuotient(s.model.scaling.scale);
+  const auto varies = static_cast<double>((sd.array() > 0).count());
+  for (int t = 0; t < s.times; ++t) {
+    double spread2 = 0;
+    bool shows = false;
+    for (int i = 0; i < s.n; ++i) {
+      double sum = 0, squares = 0, apart = 0;
+      for (std::size_t k = 0; k < count; ++k) {
+        if (rough.samples[k].outputs <= t || fine.samples[k].outputs <= t) return shows;
+        const auto at = static_cast<std::size_t>(i * s.stride() + t);
+        const double u = fine.samples[k].states[at], d = u - rough.samples[k].states[at];
+        sum += u, squares += u * u, apart += d * d;
+      }
+      const auto draws = static_cast<double>(count);
+      const double variance = std::max(0.0, squares - sum * sum / draws) / (draws - 1);
+      if (sd[i] > 0) spread2 += variance / (sd[i] * sd[i] * varies);
+      shows = shows ||
+              std::sqrt(apart / draws) > kShows * std::max(std::sqrt(variance), kNarrow * sd[i]);
+    }
+    if (spread2 > kHorizon * kHorizon) return false;
+    if (shows) return true;
+  }
+  return false;
+}
+
+SolverOptions checked_solver(const EnsembleSetting& s) {
+  const ForecastOptions& o = s.options;
+  if (!o.check_tolerances || !s.model.polynomial() || s.solver.method != SolverMethod::rk45 ||
+      o.transition_noise || o.masks != MaskSource::sampled)
+    return s.solver;
+  ForecastOptions few = o;
+  few.draws = few.samples = kTriedDraws;
+  few.blow_up = BlowUp::until;
+  few.bands = Bands::sd;
+  few.threads = 1;
+  EnsembleSetting tried{s.model, few,  s.posterior, s.start,     s.solver, s.n,
+                        kLooks,  s.t0, {},          s.continues, s.inputs};
+  for (int k = 1; k <= kLooks; ++k)
+    tried.output_times.push_back(s.t0 + (s.output_times.back() - s.t0) * k / kLooks);
+  Ensemble before = run_sampled(tried, ignore_progress);
+  SolverOptions enough = s.solver;
+  for (const double finer : {1e-8, 1e-16}) {
+    tried.solver.rtol = std::max(0.1 * s.solver.rtol, 1e-13);
+    tried.solver.atol = finer * s.solver.atol;
+    Ensemble now = run_sampled(tried, ignore_progress);
+    if (!moved(tried, before, now)) break;
+    enough = tried.solver;
+    before = std::move(now);
+  }
+  return enough;
+}
+
 /// Trajectories are bounded in the model's units; in the user's, or squared, they may overflow all
 /// the same.
 void check_finite(const Forecast& f) {
@@ -451,6 +513,16 @@ double horizon(const Forecast& f, const Vector& sd) {
 
 }  // namespace
 
+SolverOptions checked_solver(const Posterior& posterior, const Model& model,
+                             const ForecastOptions& options) {
+  const EnsembleSetting s = make_setting(model, options, posterior);
+  SolverOptions solver = options.solver.value_or(default_solver(model));
+  const SolverOptions finer = checked_solver(s);
+  solver.rtol = finer.rtol;
+  solver.atol = finer.atol;
+  return solver;
+}
+
 std::string_view status_name(ForecastStatus status) {
   switch (status) {
     case ForecastStatus::complete: return "complete";
@@ -486,7 +558,8 @@ Forecast forecast(const Model& model, const ForecastOptions& options, const Obse
 Forecast forecast(const Posterior& posterior, const Model& model, const ForecastOptions& options,
                   const Observer& observer) {
   const auto begin = std::chrono::steady_clock::now();
-  const EnsembleSetting s = make_setting(model, options, posterior);
+  EnsembleSetting s = make_setting(model, options, posterior);
+  s.solver = checked_solver(s);
   const bool exact = options.masks == MaskSource::enumerated;
   const Ensemble total = exact ? run_enumerated(s, observer) : run_sampled(s, observer);
 
@@ -500,6 +573,8 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   f.kept = total.kept;
   f.discarded = static_cast<long>(total.blow_ups.size());
   f.integrated = total.integrated;
+  f.rtol = s.solver.rtol;
+  f.atol = s.solver.atol;
   f.below_zero = total.below_zero;
   double lost = 0;
   for (const BlowUpRecord& b : total.blow_ups) {
@@ -688,7 +763,8 @@ SingleTrajectory single_trajectory(const Model& model, SingleField which,
   ForecastOptions one = options;  // no band: its limits do not apply
   one.bands = Bands::sd;
   one.masks = MaskSource::sampled;
-  const EnsembleSetting s = make_setting(model, one, posterior);
+  EnsembleSetting s = make_setting(model, one, posterior);
+  s.solver = checked_solver(s);
   const VectorField chosen =
       s.driven(which == SingleField::mean ? posterior.mean_field() : posterior.point_field());
   const double span = s.output_times.back() - s.t0;

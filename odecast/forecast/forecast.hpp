@@ -54,6 +54,9 @@ struct ForecastOptions {
   bool transition_noise = false;
   /// Its times are in the user's units; default_solver() of the model where not given.
   std::optional<SolverOptions> solver = {};
+  /// Of learnt equations tolerances are made finer where their error shows in the band
+  /// (checked_solver); not where they are what was asked for.
+  bool check_tolerances = true;
   /// A trajectory blows up when it leaves |v| <= bound_factor × the data's largest |v|.
   double bound_factor = 1e6;
   /// At most this many trajectories are tried for each one asked for.
@@ -128,6 +131,7 @@ struct Forecast {
   /// not; NaN where it is not known.
   double horizon = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
+  double rtol = 0, atol = 0;  ///< the solver's, in the model's units
 };
 
 /// The same share of the error ends the valid prediction time.
@@ -163,6 +167,13 @@ Vector observation_noise(const Model& model, const ForecastOptions& options, con
 /// Tolerances whose error stays inside the band: SciPy's defaults for a dropout model, finer ones
 /// for a trajectory posterior, whose band may be narrow.
 SolverOptions default_solver(const Model& model);
+
+/// The solver of a forecast with these options: theirs, with finer tolerances where a few draws of
+/// it are moved by these by more than a tenth of their spread. A variable that decays to 1e-12 and
+/// grows again comes back with the sign that the solver's error gave it, which no tolerance in
+/// units of the data sees.
+SolverOptions checked_solver(const Posterior& posterior, const Model& model,
+                             const ForecastOptions& options);
 
 /// Where and when a forecast with these options starts, in the user's units.
 struct ForecastStart {

@@ -833,6 +833,37 @@ TEST(ForecastTest, ABandWiderThanThreeClimatologiesIsNotToBeTrusted) {
   EXPECT_NE(wide.reason.find("times as far as the data do"), std::string::npos);
 }
 
+/// u' = u v - 8 u, v' = 1 from (1, 0): u = exp(t²/2 - 8 t) falls to 1e-14 at t = 8 and is 1 again
+/// at t = 16. An error of 1e-9 at t = 8 is one of 1e5 then.
+TEST(ForecastTest, WhatDecaysAndReturnsIsFollowedAllTheWay) {
+  Model model = make_model(decaying_model(2, 0).network());
+  const Matrix covariance = Eigen::Vector3d(1e-10, 1e-10, 1e-10).asDiagonal();
+  model.law = PolynomialPart{2,
+                             {{{{0, 1}, {0, 4}, {1, 0}},
+                               Eigen::Vector3d(-8, 1, 1),
+                               covariance}}};  // monomials 1, u, v, u², u v, v²
+  model.sd = Eigen::Vector2d(0.3, 4);
+  ForecastOptions o;
+  o.init = Eigen::Vector2d(1, 0);
+  o.times = regular_times(0, 16, 0.5);
+  o.draws = 200;
+  const Forecast f = forecast(model, o);
+  const Eigen::Index end = f.mean.rows() - 1;
+  // At t = 16 sd(ln u) = (t²/2 + t) 1e-5 or so.
+  EXPECT_NEAR(f.mean(end, 0), 1, 0.01);
+  EXPECT_LT(f.sd(end, 0), 0.01);
+  EXPECT_LT(f.atol, 1e-6 * default_solver(model).atol);
+  o.check_tolerances = false;
+  const Forecast rough = forecast(model, o);
+  EXPECT_EQ(rough.atol, default_solver(model).atol);
+  EXPECT_GT(std::abs(rough.mean(end, 0) - 1), 10 * std::abs(f.mean(end, 0) - 1));
+  // Where nothing of the kind happens, nothing changes.
+  o.times = regular_times(0, 2, 0.5);
+  const Forecast unchecked = forecast(model, o);
+  o.check_tolerances = true;
+  EXPECT_EQ(forecast(model, o).mean, unchecked.mean);
+}
+
 TEST(ForecastTest, EquationsThatMostlyBlowUpAreNotToBeTrusted) {
   // u' = θ u² from 1: a pole at t = 1/θ where θ > 0, which half of the draws have before t = 10.
   Model model = make_model(decaying_model(1, 0).network());

@@ -1,6 +1,6 @@
 #pragma once
 
-// How a forecast's trajectories are made and summed up. Part of forecast.cpp, apart for its size.
+// How a forecast's trajectories are made and summed up.
 
 #include "odecast/core/aligned.hpp"
 #include "odecast/forecast/forecast.hpp"
