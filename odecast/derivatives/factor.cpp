@@ -9,15 +9,16 @@
 
 namespace odecast {
 
-RowFactor::RowFactor(int variables, int degree, int outputs)
+RowFactor::RowFactor(int variables, int degree, int outputs, int functions)
     : basis_(variables, degree),
+      columns_(basis_.size() + functions),
       outputs_(outputs),
       // Long enough that merging costs little beside the leaves.
-      leaf_rows_(std::max<Eigen::Index>(2048, 8 * (basis_.size() + outputs))) {}
+      leaf_rows_(std::max<Eigen::Index>(2048, 8 * (columns_ + outputs))) {}
 
 RowFactor::Triangle RowFactor::leaf(const double* states, const double* derivatives,
                                     const double* weights, Eigen::Index rows) const {
-  const int n = basis_.variables(), F = basis_.size(), m = F + outputs_;
+  const int n = basis_.variables(), F = basis_.size(), m = columns_ + outputs_;
   Eigen::MatrixXd block = Eigen::MatrixXd::Zero(std::max<Eigen::Index>(rows, m), m);
   // Column by column: monomial m is its parent times a variable.
   for (Eigen::Index i = 0; i < rows; ++i) block(i, 0) = std::sqrt(weights[i]);
@@ -29,7 +30,7 @@ RowFactor::Triangle RowFactor::leaf(const double* states, const double* derivati
   }
   for (int o = 0; o < outputs_; ++o)
     for (Eigen::Index i = 0; i < rows; ++i)
-      block(i, F + o) = block(i, 0) * derivatives[i * outputs_ + o];
+      block(i, columns_ + o) = block(i, 0) * derivatives[i * outputs_ + o];
   Eigen::HouseholderQR<Eigen::Ref<Eigen::MatrixXd>> qr(block);
   return block.topRows(m).triangularView<Eigen::Upper>();
 }
@@ -56,6 +57,7 @@ void RowFactor::push(Triangle t) {
 
 void RowFactor::add(const Matrix& states, const Matrix& derivatives, const Vector& weights,
                     int threads) {
+  assert(columns_ == basis_.size());
   assert(states.cols() == basis_.variables() && derivatives.cols() == outputs_);
   assert(states.rows() == derivatives.rows());
   assert(weights.size() == 0 || weights.size() == states.rows());
@@ -88,7 +90,7 @@ void RowFactor::add(const Matrix& states, const Matrix& derivatives, const Vecto
 }
 
 void RowFactor::add_features(const Matrix& features, const Matrix& targets) {
-  const int F = basis_.size(), m = F + outputs_;
+  const int F = columns_, m = F + outputs_;
   assert(features.cols() == F && targets.cols() == outputs_ && features.rows() == targets.rows());
   for (Eigen::Index at = 0; at < features.rows(); at += leaf_rows_) {
     const Eigen::Index rows = std::min(leaf_rows_, features.rows() - at);

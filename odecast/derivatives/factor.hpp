@@ -18,14 +18,16 @@ namespace odecast {
 /// rows arrive nor the number of threads.
 class RowFactor {
  public:
-  RowFactor(int variables, int degree, int outputs);
+  /// Of the monomials up to that degree and `functions` columns behind them.
+  RowFactor(int variables, int degree, int outputs, int functions = 0);
 
-  /// Rows to add, with a weight each (empty: 1). `threads` share the leaves that are complete.
+  /// Rows of monomials alone to add, with a weight each (empty: 1). `threads` share the leaves that
+  /// are complete.
   void add(const Matrix& states, const Matrix& derivatives, const Vector& weights = {},
            int threads = 1);
 
-  /// Rows whose monomials are given, as those of the integral form are: [Ψ | Δ] in place of [Φ |
-  /// g]. The sum of the weights grows by Σ Ψ_0², the squares of the constant's column, which is the
+  /// Rows whose columns are given, as those of the integral form are: [Ψ | Δ] in place of [Φ | g].
+  /// The sum of the weights grows by Σ Ψ_0², the squares of the constant's column, which is the
   /// number of rows for [Φ | g]: objectives are mean squares of du/dt either way.
   void add_features(const Matrix& features, const Matrix& targets);
 
@@ -34,6 +36,7 @@ class RowFactor {
   double weight() const { return weight_; }  ///< Σ w
   long rows() const { return rows_; }
   const MonomialBasis& basis() const { return basis_; }
+  int columns() const { return columns_; }  ///< monomials and functions
 
  private:
   using Triangle = Eigen::MatrixXd;
@@ -43,7 +46,7 @@ class RowFactor {
   void push(Triangle t);
 
   MonomialBasis basis_;
-  int outputs_;
+  int columns_, outputs_;  // of features, of targets
   Eigen::Index leaf_rows_;
   std::vector<double> states_, derivatives_, weights_;  // rows of the leaf under way
   std::vector<std::optional<Triangle>> levels_;         // level i holds 2^i leaves, or none

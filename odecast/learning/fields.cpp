@@ -266,8 +266,14 @@ std::function<T*(FitOptions&)> common(T FitOptions::*member) {
 
 Place<std::vector<std::string>> wishes(std::vector<std::string> FunctionWishes::*member) {
   return [=](FitOptions& o) -> std::vector<std::string>* {
-    auto* m = only<TrajectoryMethod>(o);
-    return m ? &(m->functions.*member) : nullptr;
+    return std::visit(
+        [=](auto& m) -> std::vector<std::string>* {
+          if constexpr (requires { m.functions; })
+            return &(m.functions.*member);
+          else
+            return nullptr;
+        },
+        o.method);
   };
 }
 
@@ -429,7 +435,8 @@ std::vector<Field> make_fields() {
                   .value = "WORD,…",
                   .help =
                       "functions that are offered to the search beside powers (without this "
-                      "option none), with numbers inside where they have some, or auto for all: ",
+                      "option none), with numbers inside where they have some (regression and "
+                      "bootstrap take those without), or auto for all: ",
                   .group = kTrajectory};
   for (const FunctionKind& kind : function_kinds())
     functions.help += fmt::format("{} ({}), ", kind.name, kind.meaning);
@@ -444,7 +451,7 @@ std::vector<Field> make_fields() {
                    .help =
                        "further terms for the search, separated by commas, such as "
                        "'sin(theta), x*y/(k + x)'; a name that is no column is a number to "
-                       "estimate",
+                       "estimate (not by regression and bootstrap)",
                    .group = kTrajectory};
   bind<std::vector<std::string>>(
       candidates, wishes(&FunctionWishes::candidates), expressions_in,

@@ -47,7 +47,8 @@ struct RegressionMethod {
   /// kAutomaticDegree: that of the most evidence, up to kHighestDegree.
   int degree = 2;
   RowOptions rows = {.derivative = DerivativeMethod::weak};
-  bool select_terms = true;  ///< only terms that the data support, the others exactly 0
+  bool select_terms = true;       ///< only terms that the data support, the others exactly 0
+  FunctionWishes functions = {};  ///< terms beside monomials, without numbers inside
   std::vector<TrajectoryOptions::KnownTerm> terms = {};  ///< of integrals: only these, if any
 };
 
@@ -56,6 +57,7 @@ struct BootstrapMethod {
   int degree = 2;  ///< as of RegressionMethod
   RowOptions rows = {.derivative = DerivativeMethod::weak};
   bool select_terms = true;
+  FunctionWishes functions = {};
   int replicates = 100;
 };
 

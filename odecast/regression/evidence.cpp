@@ -126,8 +126,8 @@ EvidenceFit started(const EvidenceProblem& p, std::vector<int> terms) {
 
 }  // namespace
 
-EvidenceProblem equation_problem(const RowFactor& factor, int output) {
-  const int F = factor.basis().size();
+EvidenceProblem equation_problem(const RowFactor& factor, int output, const LinearTerms& terms) {
+  const int F = factor.columns();
   const Eigen::MatrixXd R = factor.triangle();
   EvidenceProblem p;
   p.triangle = Eigen::MatrixXd::Zero(F + 1, F + 1);
@@ -139,7 +139,7 @@ EvidenceProblem equation_problem(const RowFactor& factor, int output) {
     const double size = R.col(m).norm() / std::sqrt(factor.weight());
     p.group.push_back(0);
     p.size.push_back(size > 0 ? size : 1);
-    p.price.push_back(term_price(factor.basis(), m));
+    p.price.push_back(terms.price(m));
   }
   return p;
 }

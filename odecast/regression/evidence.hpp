@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "odecast/regression/selection.hpp"
+#include "odecast/regression/weak.hpp"
 
 namespace odecast {
 
@@ -54,8 +55,8 @@ struct EvidenceFit {
 };
 
 /// One equation from the factor of its rows, whose errors are taken as independent with a common
-/// variance: unknowns are the monomials, their sizes the root mean squares over the rows.
-EvidenceProblem equation_problem(const RowFactor& factor, int output);
+/// variance: unknowns are its terms, their sizes the root mean squares over the rows.
+EvidenceProblem equation_problem(const RowFactor& factor, int output, const LinearTerms& terms);
 
 /// The posterior for the unknowns named in `terms`, at the best τ and s.
 EvidenceFit evidence_fit(const EvidenceProblem& problem, std::vector<int> terms);

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <optional>
 
+#include "odecast/regression/selection.hpp"
+
 namespace odecast {
 namespace {
 
@@ -246,14 +248,65 @@ Choice choose_fit(const std::vector<Segment>& segments, const std::vector<Placed
 
 }  // namespace
 
-DebiasedMonomials::DebiasedMonomials(const MonomialBasis& basis, Vector noise)
-    : basis_(basis),
-      noise_(std::move(noise)),
-      hermite_(Matrix::Ones(basis.variables(), basis.degree() + 1)) {}
+double LinearTerms::price(int term) const {
+  return term < basis.size() ? term_price(basis, term)
+                             : prices[static_cast<std::size_t>(term - basis.size())];
+}
 
-void DebiasedMonomials::operator()(const double* y, double* phi, Matrix* slopes) {
+void LinearTerms::evaluate(const double* arguments, double* values) const {
+  basis.evaluate(arguments, values);
+  if (!functions) return;
+  std::vector<double> nodes(static_cast<std::size_t>(functions->values().size()));
+  odecast::evaluate(functions->values(), arguments, nullptr, nodes.data());
+  for (int f = 0; f < functions->size(); ++f)
+    values[basis.size() + f] =
+        nodes[static_cast<std::size_t>(functions->roots()[static_cast<std::size_t>(f)])];
+}
+
+DebiasedTerms::DebiasedTerms(const LinearTerms& terms, Vector noise)
+    : basis_(terms.basis),
+      noise_(std::move(noise)),
+      hermite_(Matrix::Ones(terms.variables(), basis_.degree() + 1)) {
+  if (!terms.functions) return;
+  Tape all = terms.functions->values();
+  std::vector<int> needed;
+  for (const int value : terms.functions->roots()) {
+    int debiased = value;
+    for (int j = 0; j < terms.variables(); ++j) {
+      const int u = all.argument(j), second = slope(all, slope(all, value, u), u);
+      const double part = 0.5 * noise_[j] * noise_[j];
+      debiased = all.make(Op::subtract, debiased, all.make(Op::multiply, all.number(part), second));
+    }
+    needed.push_back(debiased);
+  }
+  const std::size_t count = needed.size();
+  for (std::size_t f = 0; f < count; ++f)
+    for (int j = 0; j < terms.variables(); ++j)
+      needed.push_back(slope(all, needed[f], all.argument(j)));
+  tape_ = extracted(all, needed);
+  const auto slopes = needed.begin() + static_cast<std::ptrdiff_t>(count);
+  values_.assign(needed.begin(), slopes);
+  slopes_.assign(slopes, needed.end());
+  nodes_.resize(static_cast<std::size_t>(tape_.size()));
+}
+
+void DebiasedTerms::functions(const double* y, double* phi, Matrix* slopes) {
+  evaluate(tape_, y, nullptr, nodes_.data());
+  const int n = basis_.variables(), F = basis_.size();
+  const auto value = [&](int node) { return nodes_[static_cast<std::size_t>(node)]; };
+  for (std::size_t f = 0; f < values_.size(); ++f) {
+    const int term = F + static_cast<int>(f);
+    phi[term] = value(values_[f]);
+    for (int j = 0; slopes && j < n; ++j)
+      (*slopes)(term, j) =
+          value(slopes_[f * static_cast<std::size_t>(n) + static_cast<std::size_t>(j)]);
+  }
+}
+
+void DebiasedTerms::operator()(const double* y, double* phi, Matrix* slopes) {
   const int n = basis_.variables(), p = basis_.degree();
   Matrix& H = hermite_;
+  if (!values_.empty()) functions(y, phi, slopes);
   for (int j = 0; j < n; ++j) {
     if (p > 0) H(j, 1) = y[j];
     for (int k = 1; k < p; ++k)
@@ -337,9 +390,9 @@ Layout lay_out(const std::vector<Segment>& segments, double radius, std::size_t 
 }
 
 WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout,
-                 const MonomialBasis& basis, const Vector& noise, int targets) {
-  const int n = static_cast<int>(noise.size()), F = basis.size();
-  assert(basis.variables() == n);
+                 const LinearTerms& terms, const Vector& noise, int targets) {
+  const int n = static_cast<int>(noise.size()), F = terms.size();
+  assert(terms.variables() == n);
   WeakRows rows;
   rows.noise = noise;
   rows.radius = layout.radius;
@@ -354,7 +407,7 @@ WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout,
   Matrix phi;
   bool even = false;
   std::optional<UnevenRules> rules, next;
-  DebiasedMonomials monomials(basis, noise);
+  DebiasedTerms debiased(terms, noise);
   for (Eigen::Index k = 0; k < K; ++k) {
     const auto& [which, bump] = placed[static_cast<std::size_t>(k)];
     const Segment& s = segments[which];
@@ -367,7 +420,7 @@ WeakRows rows_of(const std::vector<Segment>& segments, const Layout& layout,
       }
       phi.resize(s.rows, F);
       for (int i = 0; i < s.rows; ++i)
-        monomials(rows.states[which].row(i).data(), phi.row(i).data(), nullptr);
+        debiased(rows.states[which].row(i).data(), phi.row(i).data(), nullptr);
     }
     auto [first, last] = inside(s, bump);
     if (!even && !choice.excess.isZero(0)) {
@@ -422,17 +475,17 @@ std::vector<Segment> cut(const std::vector<Segment>& segments, double radius,
 
 }  // namespace
 
-WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
+WeakRows weak_rows(const std::vector<Segment>& segments, const LinearTerms& terms,
                    const Vector& noise, int targets) {
   return rows_of(segments,
                  lay_out(segments, kRadii * time_scale(segments, noise),
-                         5 * static_cast<std::size_t>(basis.size()), noise),
-                 basis, noise, targets);
+                         5 * static_cast<std::size_t>(terms.size()), noise),
+                 terms, noise, targets);
 }
 
 struct WeakBlocks::Plan {
   std::vector<Segment> segments;
-  const MonomialBasis& basis;
+  LinearTerms terms;
   Vector noise;
   int targets;
   // Of the layout.
@@ -441,8 +494,8 @@ struct WeakBlocks::Plan {
   Vector excess;
 };
 
-WeakBlocks::WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis,
-                       const Vector& noise, int targets) {
+WeakBlocks::WeakBlocks(std::vector<Segment> segments, const LinearTerms& terms, const Vector& noise,
+                       int targets) {
   const int variables = static_cast<int>(noise.size());
   dimension_ = targets > 0 ? targets : variables;
   const double radius = kRadii * time_scale(segments, noise);
@@ -454,10 +507,10 @@ WeakBlocks::WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis
   const double in_radius = std::clamp(time > 0 ? radius * rows / time : 0,
                                       static_cast<double>(kSpacingsPerRadius), std::max(rows, 8.0));
   const double per_block =
-      kBlockBytes / bytes_of_row(in_radius, dimension_, variables, basis.size());
+      kBlockBytes / bytes_of_row(in_radius, dimension_, variables, terms.size());
   if (rows > per_block) segments = cut(segments, radius, per_block);
   const Layout layout =
-      lay_out(segments, radius, 5 * static_cast<std::size_t>(basis.size()), noise);
+      lay_out(segments, radius, 5 * static_cast<std::size_t>(terms.size()), noise);
   rows_ = static_cast<Eigen::Index>(place(segments, layout.radius).size());
   double held = 0;
   for (std::size_t k = 0; k < segments.size(); ++k) {
@@ -469,7 +522,7 @@ WeakBlocks::WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis
   }
   begins_.push_back(segments.size());
   const Choice& choice = layout.choice;
-  plan_.reset(new Plan{std::move(segments), basis, noise, targets, layout.radius, choice.fit.degree,
+  plan_.reset(new Plan{std::move(segments), terms, noise, targets, layout.radius, choice.fit.degree,
                        choice.fit.points, choice.excess});
   which_ = begins_.size();  // none
   current_.noise = noise;
@@ -490,7 +543,7 @@ const WeakRows& WeakBlocks::block(std::size_t b) {
   const Layout layout{plan_->radius, {{plan_->degree, plan_->points}, plan_->excess}};
   current_ =
       rows_of({begin + static_cast<long>(begins_[b]), begin + static_cast<long>(begins_[b + 1])},
-              layout, plan_->basis, plan_->noise, plan_->targets);
+              layout, plan_->terms, plan_->noise, plan_->targets);
   which_ = b;
   return current_;
 }

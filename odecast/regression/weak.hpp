@@ -4,9 +4,29 @@
 #include <vector>
 
 #include "odecast/derivatives/derivatives.hpp"
+#include "odecast/field/function_terms.hpp"
 #include "odecast/field/polynomial.hpp"
 
 namespace odecast {
+
+/// The terms φ_m of a regression: the monomials of a basis and behind them functions that have no
+/// numbers inside. A view: basis and functions outlive it.
+struct LinearTerms {
+  const MonomialBasis& basis;
+  const FunctionTerms* functions = nullptr;
+  std::vector<double> prices = {};  ///< of the functions, as term_price of a monomial
+
+  LinearTerms(const MonomialBasis& monomials) : basis(monomials) {}
+  LinearTerms(const MonomialBasis& monomials, const FunctionTerms* behind,
+              std::vector<double> prices_of_functions)
+      : basis(monomials), functions(behind), prices(std::move(prices_of_functions)) {}
+
+  int variables() const { return basis.variables(); }
+  int size() const { return basis.size() + (functions ? functions->size() : 0); }
+  double price(int term) const;
+  /// The values of all terms at the arguments.
+  void evaluate(const double* arguments, double* values) const;
+};
 
 /// The integral form of du/dt = Σ_m C_m φ_m(u). For a smooth ψ that vanishes with its slope at both
 /// ends of its support, integration by parts gives, without any derivative of data,
@@ -31,7 +51,9 @@ namespace odecast {
 /// Noise in nonlinear terms. E (u+ε)² = u² + σ²: powers of y are biased. φ̃ has the Hermite
 /// polynomials
 ///   H_0 = 1, H_1 = y, H_{k+1} = y H_k - k σ² H_{k-1},   E H_k(u + ε) = u^k for ε ~ N(0, σ²),
-/// in place of the powers of each variable; E φ̃_m(y) = φ_m(u) exactly.
+/// in place of the powers of each variable; E φ̃_m(y) = φ_m(u) exactly. These are exp(-½ Σ_j σ_j²
+/// ∂²/∂u_j²) φ_m, of which functions have the first two terms,
+///   φ̃ = φ - ½ Σ_j σ_j² ∂²φ/∂u_j²,   E φ̃(y) = φ(u) + O(σ⁴).
 struct WeakRows {
   struct Rule {
     std::vector<double> value, slope;  ///< v_i and s_i from the first observation on
@@ -68,7 +90,7 @@ double time_scale(const std::vector<Segment>& segments, const Vector& noise);
 /// scales, or shorter until there are five times as many rows as monomials. Test functions with a
 /// spacing above R/2 inside are left out. Segments of less than kWeakRows rows have none; the
 /// result may be empty.
-WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& basis,
+WeakRows weak_rows(const std::vector<Segment>& segments, const LinearTerms& terms,
                    const Vector& noise, int targets = 0);
 
 /// The same rows made block by block, when they are asked for: what regression keeps of a row is a
@@ -76,8 +98,8 @@ WeakRows weak_rows(const std::vector<Segment>& segments, const MonomialBasis& ba
 /// part of a long one; test functions across the cuts, a sixtieth at most, are left out.
 class WeakBlocks {
  public:
-  /// Keeps references to the segments' data and to the basis.
-  WeakBlocks(std::vector<Segment> segments, const MonomialBasis& basis, const Vector& noise,
+  /// Keeps references to the segments' data and to what the terms are made of.
+  WeakBlocks(std::vector<Segment> segments, const LinearTerms& terms, const Vector& noise,
              int targets = 0);
   /// One block.
   WeakBlocks(WeakRows rows);
@@ -100,18 +122,22 @@ class WeakBlocks {
   std::size_t which_ = 0;
 };
 
-/// φ̃_m(y) of every m, and where `slopes` is not null ∂φ̃_m/∂y_j, monomials × variables. It keeps
-/// what it works in from one observation to the next: one for each thread.
-class DebiasedMonomials {
+/// φ̃_m(y) of every m, and where `slopes` is not null ∂φ̃_m/∂y_j, terms × variables. It keeps what
+/// it works in from one observation to the next: one for each thread.
+class DebiasedTerms {
  public:
-  /// Of a basis that outlives it.
-  DebiasedMonomials(const MonomialBasis& basis, Vector noise);
+  DebiasedTerms(const LinearTerms& terms, Vector noise);
   void operator()(const double* y, double* phi, Matrix* slopes);
 
  private:
+  void functions(const double* y, double* phi, Matrix* slopes);
   const MonomialBasis& basis_;
   Vector noise_;
   Matrix hermite_;  // H_k(y_j), variable × power
+  // The nodes of φ̃ of every function, and of its slopes in every variable; values of all nodes.
+  Tape tape_;
+  std::vector<int> values_, slopes_;
+  std::vector<double> nodes_;
 };
 
 }  // namespace odecast

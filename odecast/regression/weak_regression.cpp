@@ -35,25 +35,25 @@ std::vector<WeakRange> ranges(const WeakRows& rows) {
 }
 
 /// J_i of every observation of a segment, n equations × all variables each; empty for coefficients
-/// that are 0. Where `monomials` is given, φ̃ of every observation into its first columns.
-void jacobians(const MonomialBasis& basis, const Matrix& states, const Vector& noise,
-               const Matrix& coefficients, Matrix& J, Matrix* monomials = nullptr) {
-  if (coefficients.isZero(0) && monomials == nullptr) {
+/// that are 0. Where `values` is given, φ̃ of every observation into its first columns.
+void jacobians(const LinearTerms& all, const Matrix& states, const Vector& noise,
+               const Matrix& coefficients, Matrix& J, Matrix* values = nullptr) {
+  if (coefficients.isZero(0) && values == nullptr) {
     J.resize(0, 0);
     return;
   }
   const auto n = coefficients.rows();
-  const int variables = basis.variables();
+  const int variables = all.variables();
   std::vector<std::pair<Eigen::Index, Eigen::Index>> terms;
   for (Eigen::Index o = 0; o < n; ++o)
     for (Eigen::Index m = 0; m < coefficients.cols(); ++m)
       if (coefficients(o, m) != 0) terms.emplace_back(o, m);
   J.setZero(states.rows() * n, variables);
-  Matrix slopes(basis.size(), variables);
-  Vector phi(basis.size());
-  DebiasedMonomials debiased(basis, noise);
+  Matrix slopes(all.size(), variables);
+  Vector phi(all.size());
+  DebiasedTerms debiased(all, noise);
   for (Eigen::Index i = 0; i < states.rows(); ++i) {
-    debiased(states.row(i).data(), monomials ? monomials->row(i).data() : phi.data(), &slopes);
+    debiased(states.row(i).data(), values ? values->row(i).data() : phi.data(), &slopes);
     for (const auto& [o, m] : terms) J.row(i * n + o) += coefficients(o, m) * slopes.row(m);
   }
 }
@@ -189,7 +189,7 @@ void fold(Eigen::MatrixXd& triangle, const Eigen::Ref<const Matrix>& below,
 struct WeakLinearisation::Part {
   WeakRange range;
   std::size_t segment;
-  Matrix features, targets;  // rows × monomials, rows × equations
+  Matrix features, targets;  // rows × terms, rows × equations
   Matrix J;                  // empty: 0
   BandedCholesky covariance, root;
   Matrix at,
@@ -198,9 +198,9 @@ struct WeakLinearisation::Part {
 
 WeakLinearisation::~WeakLinearisation() = default;
 
-WeakLinearisation::WeakLinearisation(const WeakRows& rows, const MonomialBasis& basis,
+WeakLinearisation::WeakLinearisation(const WeakRows& rows, const LinearTerms& terms,
                                      const Matrix& coefficients, const WeakPath& path)
-    : rows_(rows), basis_(basis) {
+    : rows_(rows), terms_(terms) {
   const int n = rows.dimension();
   for (const WeakRange& range : ranges(rows)) {
     const BandedCholesky empty((range.last - range.first) * n, overlap(rows, range) * n + n - 1);
@@ -219,7 +219,7 @@ WeakLinearisation::WeakLinearisation(const WeakRows& rows, const MonomialBasis& 
 
 void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path,
                                 bool keep_covariance) {
-  const int n = rows_.dimension(), F = basis_.size();
+  const int n = rows_.dimension(), F = terms_.size();
   const bool observed = path.states.empty();
   for (Part& part : parts_) {
     const WeakRange& range = part.range;
@@ -227,7 +227,7 @@ void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path
     const Eigen::Index count = range.last - range.first;
     const Matrix& u = observed ? y : path.states[part.segment];
     if (!observed) part.at.resize(y.rows(), F + n);
-    jacobians(basis_, u, observed ? rows_.noise : path.noise, coefficients, part.J,
+    jacobians(terms_, u, observed ? rows_.noise : path.noise, coefficients, part.J,
               observed ? nullptr : &part.at);
     part.features = rows_.integrals.middleRows(range.first, count);
     part.targets = rows_.increments.middleRows(range.first, count);
@@ -253,7 +253,7 @@ void WeakLinearisation::move_to(const Matrix& coefficients, const WeakPath& path
 /// Rows [begin, end) of a part below those from `from` on that A ends with already.
 void WeakLinearisation::whiten(const Part& part, Eigen::Index from, Eigen::Index begin,
                                Eigen::Index end, Matrix& A) const {
-  const int n = rows_.dimension(), F = basis_.size();
+  const int n = rows_.dimension(), F = terms_.size();
   Matrix before(begin - from, n * F + 1);
   if (begin > from) before = A.bottomRows(begin - from);
   A.setZero(end - from, n * F + 1);
@@ -275,11 +275,11 @@ std::vector<Matrix> WeakLinearisation::whitened() const {
 EvidenceProblem WeakLinearisation::problem() {
   WeakProblem sums;
   add_to(sums);
-  return sums.evidence(basis_, rows_.dimension());
+  return sums.evidence(terms_, rows_.dimension());
 }
 
 void WeakLinearisation::add_to(WeakProblem& p) {
-  const int n = rows_.dimension(), F = basis_.size();
+  const int n = rows_.dimension(), F = terms_.size();
   if (p.squares.size() == 0) p.squares = Vector::Zero(F);
   constexpr Eigen::Index kNumbers =
       1 << 20;  // whitened at a time: of many equations a row has thousands
@@ -302,18 +302,18 @@ void WeakLinearisation::add_to(WeakProblem& p) {
   }
 }
 
-EvidenceProblem WeakProblem::evidence(const MonomialBasis& basis, int equations) const {
+EvidenceProblem WeakProblem::evidence(const LinearTerms& terms, int equations) const {
   EvidenceProblem p;
   p.triangle = triangle;
   p.rows = rows;
   p.log_determinant = log_determinant;
   p.least_variance = 1;
-  const int F = basis.size();
+  const int F = terms.size();
   for (int q = 0; q < equations * F; ++q) {
     const double size = std::sqrt(squares[q % F] / constant);
     p.group.push_back(q / F);
     p.size.push_back(size > 0 ? size : 1);
-    p.price.push_back(term_price(basis, q % F));
+    p.price.push_back(terms.price(q % F));
   }
   return p;
 }
@@ -441,19 +441,29 @@ Matrix coefficients_of(const Estimate& e, int n, int F) {
 }
 
 /// The unknowns of all monomials up to a degree.
-std::vector<int> terms_up_to(const MonomialBasis& basis, int n, int degree) {
-  std::vector<int> terms;
+std::vector<int> monomials_up_to(const LinearTerms& terms, int n, int degree) {
+  std::vector<int> unknowns;
   const auto count =
-      static_cast<int>(monomial_count(basis.variables(), std::min(degree, basis.degree())));
+      static_cast<int>(monomial_count(terms.variables(), std::min(degree, terms.basis.degree())));
   for (int o = 0; o < n; ++o)
-    for (int m = 0; m < count; ++m) terms.push_back(o * basis.size() + m);
-  return terms;
+    for (int m = 0; m < count; ++m) unknowns.push_back(o * terms.size() + m);
+  return unknowns;
 }
 
-void check_rows(Eigen::Index rows, int monomials, const std::string& source) {
-  if (rows < monomials)
+/// These and those of all functions, in ascending order.
+std::vector<int> candidates_up_to(const LinearTerms& terms, int n, int degree) {
+  std::vector<int> unknowns = monomials_up_to(terms, n, degree);
+  for (int o = 0; o < n; ++o)
+    for (int f = terms.basis.size(); f < terms.size(); ++f)
+      unknowns.push_back(o * terms.size() + f);
+  std::sort(unknowns.begin(), unknowns.end());
+  return unknowns;
+}
+
+void check_rows(Eigen::Index rows, int terms, const std::string& source) {
+  if (rows < terms)
     throw_data({source, fmt::format("room for {} test functions", rows),
-                fmt::format("at least {}, one for each monomial", monomials),
+                fmt::format("at least {}, one for each term", terms),
                 "Give more rows, which make room for more of them, or choose a lower `degree`."});
 }
 
@@ -461,12 +471,12 @@ void check_rows(Eigen::Index rows, int monomials, const std::string& source) {
 
 namespace {
 
-void add_weak_rows(RowFactor& factor, const WeakRows& rows, const MonomialBasis& basis,
+void add_weak_rows(RowFactor& factor, const WeakRows& rows, const LinearTerms& terms,
                    const Matrix& coefficients) {
   for (const WeakRange& range : ranges(rows)) {
     const auto segment = rows.functionals[static_cast<std::size_t>(range.first)].segment;
     Matrix J;
-    jacobians(basis, rows.states[segment], rows.noise, coefficients, J);
+    jacobians(terms, rows.states[segment], rows.noise, coefficients, J);
     BandedCholesky L(0, 0);
     factor_into(L, mean_covariance(rows, range, J));
     Matrix features = rows.integrals.middleRows(range.first, L.size());
@@ -479,18 +489,18 @@ void add_weak_rows(RowFactor& factor, const WeakRows& rows, const MonomialBasis&
 
 /// Coefficients of the terms named, each equation by itself and its rows weighted as if
 /// coefficients were 0: a start for the joint rounds at a fraction of the price of one.
-Matrix first_coefficients(WeakBlocks& blocks, const MonomialBasis& basis,
-                          const std::vector<int>& terms) {
-  const int n = blocks.dimension(), F = basis.size();
+Matrix first_coefficients(WeakBlocks& blocks, const LinearTerms& terms,
+                          const std::vector<int>& unknowns) {
+  const int n = blocks.dimension(), F = terms.size();
   Matrix C = Matrix::Zero(n, F);
-  RowFactor factor(basis.variables(), basis.degree(), n);
-  for (std::size_t b = 0; b < blocks.size(); ++b) add_weak_rows(factor, blocks.block(b), basis, C);
+  RowFactor factor(terms.variables(), terms.basis.degree(), n, F - terms.basis.size());
+  for (std::size_t b = 0; b < blocks.size(); ++b) add_weak_rows(factor, blocks.block(b), terms, C);
   for (int o = 0; o < n; ++o) {
     std::vector<int> own;
-    for (const int q : terms)
+    for (const int q : unknowns)
       if (q / F == o) own.push_back(q % F);
     if (own.empty()) continue;
-    const Estimate e = evidence_fit(equation_problem(factor, o), own).posterior;
+    const Estimate e = evidence_fit(equation_problem(factor, o, terms), own).posterior;
     for (std::size_t c = 0; c < e.terms.size(); ++c)
       C(o, e.terms[c]) = e.x[static_cast<Eigen::Index>(c)];
   }
@@ -499,28 +509,29 @@ Matrix first_coefficients(WeakBlocks& blocks, const MonomialBasis& basis,
 
 }  // namespace
 
-WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis,
+WeakPosterior weak_posterior(const WeakRows& rows, const LinearTerms& terms,
                              const WeakPosteriorOptions& options, const std::string& source,
                              const Observer& observer) {
   WeakBlocks blocks(rows);
-  return weak_posterior(blocks, basis, options, source, observer);
+  return weak_posterior(blocks, terms, options, source, observer);
 }
 
-EvidenceProblem weak_problem(WeakBlocks& blocks, const MonomialBasis& basis,
+EvidenceProblem weak_problem(WeakBlocks& blocks, const LinearTerms& terms,
                              const Matrix& coefficients, const std::vector<WeakPath>& paths) {
   WeakProblem sums;
   for (std::size_t b = 0; b < blocks.size(); ++b)
-    WeakLinearisation(blocks.block(b), basis, coefficients, paths[b]).add_to(sums);
-  return sums.evidence(basis, blocks.dimension());
+    WeakLinearisation(blocks.block(b), terms, coefficients, paths[b]).add_to(sums);
+  return sums.evidence(terms, blocks.dimension());
 }
 
-WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis,
+WeakPosterior weak_posterior(WeakBlocks& blocks, const LinearTerms& terms,
                              const WeakPosteriorOptions& options, const std::string& source,
                              const Observer& observer) {
-  const int n = blocks.dimension(), F = basis.size();
-  const std::vector<int> candidates = options.terms.empty() ? terms_up_to(basis, n, options.degree)
-                                                            : options.terms,
-                         low = terms_up_to(basis, n, std::min(options.degree, 2));
+  const int n = blocks.dimension(), F = terms.size();
+  const std::vector<int> candidates = options.terms.empty()
+                                          ? candidates_up_to(terms, n, options.degree)
+                                          : options.terms,
+                         low = monomials_up_to(terms, n, std::min(options.degree, 2));
   const bool select = options.select && options.terms.empty();
   check_rows(blocks.rows(), static_cast<int>(candidates.size()) / n, source);
   constexpr int most = 20;
@@ -531,7 +542,7 @@ WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis,
   constexpr double kNear = 3;
   WeakPosterior result;
   // Terms up to degree 2 first: from all of a high degree the first coefficients are too far off.
-  Matrix C = first_coefficients(blocks, basis, select ? low : candidates);
+  Matrix C = first_coefficients(blocks, terms, select ? low : candidates);
   std::vector<WeakPath> paths(blocks.size());
   // Of one block the linearisation stays; of many each is made twice in a round, before its
   // coefficients are known and after.
@@ -553,10 +564,10 @@ WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis,
       if (one && around)
         around->move_to(C, paths[b], keep);
       else
-        around.emplace(blocks.block(b), basis, C, paths[b]);
+        around.emplace(blocks.block(b), terms, C, paths[b]);
       around->add_to(sums);
     }
-    const EvidenceProblem problem = sums.evidence(basis, n);
+    const EvidenceProblem problem = sums.evidence(terms, n);
     const std::vector<int> before = std::move(result.fit.posterior.terms);
     result.fit = select ? evidence_search(problem, round < 2 ? low : before, candidates)
                         : evidence_fit(problem, candidates);
@@ -576,11 +587,11 @@ WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis,
     result.rounds = round + 1;
     result.settled = moved <= kSettled && round > 0;
     if (result.settled) break;
-    Vector removed = Vector::Zero(basis.variables());
+    Vector removed = Vector::Zero(terms.variables());
     double count = 0;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       progress(blocks.size() + b);
-      if (!one) around.emplace(blocks.block(b), basis, linearised, paths[b]);
+      if (!one) around.emplace(blocks.block(b), terms, linearised, paths[b]);
       paths[b].states = around->states(C, removed, count);
     }
     for (WeakPath& path : paths) path.noise = noise_left(blocks.noise(), removed, count);

@@ -55,13 +55,13 @@ struct WeakPath {
 struct WeakProblem {
   Eigen::MatrixXd triangle;
   double rows = 0, log_determinant = 0, constant = 0;
-  Vector squares;  ///< of the integrals of every monomial; `constant` those of the first
+  Vector squares;  ///< of the integrals of every term; `constant` those of the first
 
-  EvidenceProblem evidence(const MonomialBasis& basis, int equations) const;
+  EvidenceProblem evidence(const LinearTerms& terms, int equations) const;
 };
 
 /// The integral form as a linear problem for the coefficients around a path û, all equations
-/// together.
+/// together. F is the number of terms.
 ///
 /// Maximum likelihood for path u and coefficients C together minimises Σ_i |y_i - u_i|²/σ² under
 /// Σ_i s_ki u_i - v_ki C φ(u_i) = 0. To first order around û and C_0 (J_i from C_0 at û_i) u drops
@@ -74,8 +74,8 @@ struct WeakProblem {
 /// variables: Fuller, Measurement Error Models, 1987, §3.2).
 class WeakLinearisation {
  public:
-  /// Keeps references to rows and basis.
-  WeakLinearisation(const WeakRows& rows, const MonomialBasis& basis, const Matrix& coefficients,
+  /// Keeps a reference to the rows.
+  WeakLinearisation(const WeakRows& rows, const LinearTerms& terms, const Matrix& coefficients,
                     const WeakPath& path);
   ~WeakLinearisation();
   /// The same around another path, in the same memory; the covariance may stay where the path has
@@ -101,7 +101,7 @@ class WeakLinearisation {
   void whiten(const Part& part, Eigen::Index from, Eigen::Index begin, Eigen::Index end,
               Matrix& A) const;
   const WeakRows& rows_;
-  const MonomialBasis& basis_;
+  LinearTerms terms_;
   std::vector<Part> parts_;
   Matrix rows_of_part_;  // what problem() works in
   Eigen::MatrixXd stacked_;
@@ -111,7 +111,7 @@ class WeakLinearisation {
 /// that the evidence chooses.
 struct WeakPosterior {
   EvidenceFit fit;
-  Matrix coefficients;          ///< its mean, variables × monomials
+  Matrix coefficients;          ///< its mean, variables × terms
   std::vector<WeakPath> paths;  ///< that the last round was linearised around, of each block
   int rounds = 0;
   bool settled =
@@ -119,22 +119,22 @@ struct WeakPosterior {
 };
 
 struct WeakPosteriorOptions {
-  int degree = 2;               ///< candidates are the monomials of the basis up to it
+  int degree = 2;               ///< candidates are the monomials up to it, and all functions
   bool select = true;           ///< those that the evidence chooses, or all
   std::vector<int> terms = {};  ///< these unknowns and no others, where given
 };
 
 /// Throws Error (data) when there are fewer rows than candidates in an equation.
-WeakPosterior weak_posterior(WeakBlocks& blocks, const MonomialBasis& basis,
+WeakPosterior weak_posterior(WeakBlocks& blocks, const LinearTerms& terms,
                              const WeakPosteriorOptions& options, const std::string& source,
                              const Observer& observer);
 /// Of all rows at once.
-WeakPosterior weak_posterior(const WeakRows& rows, const MonomialBasis& basis,
+WeakPosterior weak_posterior(const WeakRows& rows, const LinearTerms& terms,
                              const WeakPosteriorOptions& options, const std::string& source,
                              const Observer& observer);
 
 /// The problem of all blocks around coefficients and paths.
-EvidenceProblem weak_problem(WeakBlocks& blocks, const MonomialBasis& basis,
+EvidenceProblem weak_problem(WeakBlocks& blocks, const LinearTerms& terms,
                              const Matrix& coefficients, const std::vector<WeakPath>& paths);
 
 /// The factor of [Ψ | Δ] for networks, whose equations share their rows: whitened with the mean

@@ -156,8 +156,8 @@ std::vector<std::vector<double>> combinations(const std::vector<Grid>& grids) {
 /// What is built up: one tape for all.
 class Builder {
  public:
-  Builder(const std::vector<std::string>& names, int variables, Rows rows)
-      : tape_(names), variables_(variables), rows_(std::move(rows)) {}
+  Builder(const std::vector<std::string>& names, int variables, InnerNumbers inner, Rows rows)
+      : tape_(names), variables_(variables), inner_(inner), rows_(std::move(rows)) {}
 
   /// A form, its letters taken for arguments and numbers.
   void add_form(const FunctionForm& form, int x, int y) {
@@ -202,6 +202,13 @@ class Builder {
       throw_usage({where, fmt::format("'{}', which has no variable", text),
                    fmt::format("an expression of {}", fmt::join(tape_.arguments(), ", ")),
                    "A constant is offered anyhow; the time is one of the `inputs`, if it drives."});
+    if (inner_ == InnerNumbers::none && !in.parameters.empty())
+      throw_usage({where,
+                   fmt::format("'{}' with a number {} to estimate", text,
+                               tape_.parameters()[static_cast<std::size_t>(in.parameters[0])]),
+                   "an expression of columns and numbers alone",
+                   "Write a value for it, or take the default, `posterior=trajectory`, which "
+                   "estimates it."});
     double size = 0;
     for (const int a : in.arguments) size = std::max(size, spread_of(rows_.smoothed, a).rms);
     for (std::size_t k = known; k < tape_.parameters().size(); ++k) {
@@ -407,6 +414,7 @@ class Builder {
 
   Tape tape_;
   int variables_;
+  InnerNumbers inner_;
   Rows rows_;
   std::vector<FunctionTerms::Term> terms_;
   std::vector<InnerNumber> numbers_;
@@ -415,39 +423,7 @@ class Builder {
   int named_ = 0;
 };
 
-}  // namespace
-
-OfferedFunctions offer_functions(const FunctionWishes& wishes,
-                                 const std::vector<std::string>& names, int variables,
-                                 const std::vector<ObservedRun>& runs, const Smoothed& smoothed,
-                                 const Vector& active, const Vector& offset, const Vector& scale) {
-  if (wishes.kinds.empty() && wishes.candidates.empty()) return {};
-  Builder builder(names, variables,
-                  rows_of(runs, smoothed, offset, scale, variables,
-                          wishes.candidates.empty() ? kMostRows : 1'000'000'000));
-  // The user's first: their numbers keep their names.
-  for (const std::string& text : wishes.candidates) builder.add_candidate(text, "`candidates`");
-  std::set<std::string_view> kinds(wishes.kinds.begin(), wishes.kinds.end());
-  if (kinds.contains(kAutomaticFunctions))
-    for (const FunctionKind& kind : function_kinds()) kinds.insert(kind.name);
-  const auto arguments = static_cast<int>(names.size());
-  for (const FunctionForm& form : function_forms()) {
-    if (!kinds.contains(form.kind)) continue;
-    Tape plain({"x", "y"});
-    const auto in = occurring(plain, parse_expression(form.text, plain)).arguments;
-    for (int x = 0; x < arguments; ++x) {
-      if (active[x] == 0) continue;
-      if (in.size() == 1) {
-        builder.add_form(form, x, x);
-        continue;
-      }
-      for (int y = form.ordered ? 0 : x + 1; y < arguments; ++y)
-        if (y != x && active[y] != 0) builder.add_form(form, x, y);
-    }
-  }
-  return builder.finish(offset, scale, static_cast<int>(kinds.size()));
-}
-
+/// The same functions without those that none of the terms `kept` (ascending) is.
 std::shared_ptr<const FunctionTerms> restricted(const FunctionTerms& functions,
                                                 const std::vector<int>& kept,
                                                 const std::vector<std::string>& taken_names,
@@ -481,6 +457,80 @@ std::shared_ptr<const FunctionTerms> restricted(const FunctionTerms& functions,
     terms.push_back({nodes[k], functions.term(kept[k]).unit});
   return std::make_shared<FunctionTerms>(std::move(tape), std::move(terms), std::move(list), offset,
                                          scale, functions.variables());
+}
+
+/// Refuses words all of whose forms have numbers inside.
+void check_kinds_without_numbers(const std::vector<std::string>& kinds) {
+  const auto without = [](std::string_view kind) {
+    return std::ranges::any_of(function_forms(), [&](const FunctionForm& form) {
+      return form.kind == kind && form.k == NumberKind::none;
+    });
+  };
+  std::string known;
+  for (const FunctionKind& kind : function_kinds())
+    if (without(kind.name)) known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.name);
+  for (const std::string& kind : kinds)
+    if (kind != kAutomaticFunctions && !without(kind))
+      throw_usage({"`functions`", fmt::format("{}, which has numbers inside", kind),
+                   fmt::format("functions without numbers to estimate: {}", known),
+                   "Take the default, `posterior=trajectory`, which estimates them, or write one "
+                   "with its numbers as one of the `candidates`."});
+}
+
+}  // namespace
+
+OfferedFunctions offer_functions(const FunctionWishes& wishes,
+                                 const std::vector<std::string>& names, int variables,
+                                 const std::vector<ObservedRun>& runs, const Smoothed& smoothed,
+                                 const Vector& active, const Vector& offset, const Vector& scale,
+                                 InnerNumbers inner) {
+  if (wishes.kinds.empty() && wishes.candidates.empty()) return {};
+  if (inner == InnerNumbers::none) check_kinds_without_numbers(wishes.kinds);
+  Builder builder(names, variables, inner,
+                  rows_of(runs, smoothed, offset, scale, variables,
+                          wishes.candidates.empty() ? kMostRows : 1'000'000'000));
+  // The user's first: their numbers keep their names.
+  for (const std::string& text : wishes.candidates) builder.add_candidate(text, "`candidates`");
+  std::set<std::string_view> kinds(wishes.kinds.begin(), wishes.kinds.end());
+  if (kinds.contains(kAutomaticFunctions))
+    for (const FunctionKind& kind : function_kinds()) kinds.insert(kind.name);
+  const auto arguments = static_cast<int>(names.size());
+  for (const FunctionForm& form : function_forms()) {
+    if (!kinds.contains(form.kind)) continue;
+    if (inner == InnerNumbers::none && form.k != NumberKind::none) continue;
+    Tape plain({"x", "y"});
+    const auto in = occurring(plain, parse_expression(form.text, plain)).arguments;
+    for (int x = 0; x < arguments; ++x) {
+      if (active[x] == 0) continue;
+      if (in.size() == 1) {
+        builder.add_form(form, x, x);
+        continue;
+      }
+      for (int y = form.ordered ? 0 : x + 1; y < arguments; ++y)
+        if (y != x && active[y] != 0) builder.add_form(form, x, y);
+    }
+  }
+  return builder.finish(offset, scale, static_cast<int>(kinds.size()));
+}
+
+void keep_used(TermLibrary& library, std::vector<CoefficientSet>& sets,
+               const std::vector<std::string>& taken_names, const Vector& offset,
+               const Vector& scale) {
+  if (!library.functions) return;
+  std::vector<int> kept;
+  for (const CoefficientSet& m : sets)
+    for (const FieldTerm& t : m.support)
+      if (library.is_function(t.term)) kept.push_back(library.function(t.term));
+  std::sort(kept.begin(), kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  for (CoefficientSet& m : sets)
+    for (FieldTerm& t : m.support)
+      if (library.is_function(t.term))
+        t.term =
+            library.basis->size() +
+            static_cast<int>(std::lower_bound(kept.begin(), kept.end(), library.function(t.term)) -
+                             kept.begin());
+  library.functions = restricted(*library.functions, kept, taken_names, offset, scale);
 }
 
 }  // namespace odecast

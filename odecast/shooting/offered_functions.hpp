@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "odecast/field/coefficients.hpp"
 #include "odecast/field/dictionary.hpp"
-#include "odecast/field/function_terms.hpp"
 #include "odecast/observations/observed_run.hpp"
 #include "odecast/observations/smoother.hpp"
 
@@ -45,18 +45,23 @@ struct FunctionWishes {
   std::vector<std::string> candidates = {};
 };
 
+/// Whether numbers inside functions can be estimated by who asks for them.
+enum class InnerNumbers { estimated, none };
+
 /// The arguments are the variables and behind them the inputs, by `names`; those that are not
 /// `active` are constants and in no form. What the data do not define is not offered, or, where the
-/// user gave it, an Error (data) that names the row. Throws Error (usage) for what cannot be read.
+/// user gave it, an Error (data) that names the row. Throws Error (usage) for what cannot be read,
+/// and for what has numbers inside where none can be estimated.
 OfferedFunctions offer_functions(const FunctionWishes& wishes,
                                  const std::vector<std::string>& names, int variables,
                                  const std::vector<ObservedRun>& runs, const Smoothed& smoothed,
-                                 const Vector& active, const Vector& offset, const Vector& scale);
+                                 const Vector& active, const Vector& offset, const Vector& scale,
+                                 InnerNumbers inner = InnerNumbers::estimated);
 
-/// The same functions without those that none of the terms `kept` (ascending) is.
-std::shared_ptr<const FunctionTerms> restricted(const FunctionTerms& functions,
-                                                const std::vector<int>& kept,
-                                                const std::vector<std::string>& taken_names,
-                                                const Vector& offset, const Vector& scale);
+/// Leaves those functions in a library that some set has, and renumbers the terms of the sets.
+/// Numbers that have none of the `taken_names` are called k1, k2, …
+void keep_used(TermLibrary& library, std::vector<CoefficientSet>& sets,
+               const std::vector<std::string>& taken_names, const Vector& offset,
+               const Vector& scale);
 
 }  // namespace odecast

@@ -463,25 +463,10 @@ std::optional<SolverData> solver_data(const Prepared& p, const TrajectoryOptions
 
 /// Leaves those functions in the library that a set has.
 void keep_functions(TrajectoryFit& fit, const Prepared& p) {
-  if (!fit.library.functions) return;
-  std::vector<int> kept;
-  for (const CoefficientSet& m : fit.members)
-    for (const FieldTerm& t : m.support)
-      if (fit.library.is_function(t.term)) kept.push_back(fit.library.function(t.term));
-  std::sort(kept.begin(), kept.end());
-  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
-  for (CoefficientSet& m : fit.members)
-    for (FieldTerm& t : m.support)
-      if (fit.library.is_function(t.term))
-        t.term = fit.library.basis->size() +
-                 static_cast<int>(
-                     std::lower_bound(kept.begin(), kept.end(), fit.library.function(t.term)) -
-                     kept.begin());
   Vector offset(p.active.size()), scale(p.active.size());
   offset << p.scaling.offset, p.input_offset;
   scale << p.scaling.scale, p.input_scale;
-  fit.library.functions =
-      restricted(*fit.library.functions, kept, p.offered.given_names, offset, scale);
+  keep_used(fit.library, fit.members, p.offered.given_names, offset, scale);
 }
 
 /// The fit, with what is known of a solver that made the data, where one did. `begin` is when the

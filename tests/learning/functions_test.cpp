@@ -94,6 +94,100 @@ TEST(LearntFunctionsTest, FunctionsWithoutNumbersInside) {
             (Terms{{"v"}, {"sin(x)", "v"}}));
 }
 
+/// The function whose share is the largest, with its coefficient and sd, in an equation.
+Term function_in(const Model& model, std::size_t equation) {
+  const auto equations = readable_equations(model, 0, Centre::mean);
+  for (const Term& t : equations[equation].terms)
+    if (t.function) return t;
+  ADD_FAILURE() << "no function in equation " << equation;
+  return {};
+}
+
+bool has(const std::vector<std::string>& terms, const std::string& name) {
+  return std::find(terms.begin(), terms.end(), name) != terms.end();
+}
+
+TEST(LearntFunctionsTest, RegressionTakesFunctionsWithoutNumbersInside) {
+  for (const DerivativeMethod rows : {DerivativeMethod::weak, DerivativeMethod::spline}) {
+    const FitOptions o{
+        .method = RegressionMethod{.rows = {.derivative = rows},
+                                   .functions = {.kinds = {"auto"}, .candidates = {"sin(2*x)"}}}};
+    const Model model = fit(swinging(0.05, 1), o, ignore_progress).model;
+    // Rows of derivatives share observations, and take a term more for what that leaves.
+    const Terms found = best_terms(model);
+    if (rows == DerivativeMethod::weak) {
+      EXPECT_EQ(found, (Terms{{"v"}, {"sin(x)", "v"}}));
+    }
+    EXPECT_TRUE(has(found[0], "v") && has(found[1], "sin(x)") && has(found[1], "v"));
+    const Term sine = function_in(model, 1);
+    EXPECT_NEAR(sine.mean, -2, rows == DerivativeMethod::weak ? 4 * sine.sd : 0.2);
+    EXPECT_EQ(model_to_text(model_from_text(model_to_text(model), "m")), model_to_text(model));
+  }
+}
+
+TEST(LearntFunctionsTest, RegressionChoosesADegreeBesideFunctions) {
+  for (const DerivativeMethod rows : {DerivativeMethod::weak, DerivativeMethod::spline}) {
+    const FitOptions o{.method = RegressionMethod{.degree = kAutomaticDegree,
+                                                  .rows = {.derivative = rows},
+                                                  .functions = {.kinds = {"sin"}}}};
+    const Fit found = fit(swinging(0.05, 1), o, ignore_progress);
+    EXPECT_EQ(found.model.polynomial()->degree, 1) << static_cast<int>(rows);
+    EXPECT_TRUE(has(best_terms(found.model)[1], "sin(x)"));
+  }
+}
+
+TEST(LearntFunctionsTest, BootstrapTakesFunctionsWithoutNumbersInside) {
+  for (const DerivativeMethod rows : {DerivativeMethod::weak, DerivativeMethod::spline}) {
+    const FitOptions o{.method = BootstrapMethod{.rows = {.derivative = rows},
+                                                 .functions = {.candidates = {"sin(x)"}},
+                                                 .replicates = 30}};
+    double squares = 0;  // of (estimate - truth) / sd
+    constexpr int draws = 40;
+    for (std::uint64_t seed = 101; seed <= 100 + draws; ++seed) {
+      const Model model = fit(swinging(0.05, seed), o, ignore_progress).model;
+      ASSERT_EQ(model.polynomial()->sets.size(), 30U);
+      const Term sine = function_in(model, 1);
+      squares += std::pow((sine.mean + 2) / sine.sd, 2);
+    }
+    // 1 where the spread of replicates is the error of the estimate, with a standard error of
+    // (2 / 40)^½; rows of derivatives share observations, and their replicates spread more.
+    EXPECT_LT(squares / draws, 1 + 5 * std::sqrt(2.0 / draws)) << static_cast<int>(rows);
+    EXPECT_GT(squares / draws, 0.1) << static_cast<int>(rows);
+  }
+}
+
+TEST(LearntFunctionsTest, MapsWithFunctions) {
+  // The sine circle map, lifted: x' = x + 0.6 - 0.9 sin(x).
+  Dataset data{{"x"}, {{"0", {}, Matrix(200, 1)}}};
+  double x = 0.1;
+  for (int k = 0; k < 200; ++k) {
+    data.trajectories[0].times.push_back(k);
+    data.trajectories[0].states(k, 0) = x;
+    x = x + 0.6 - 0.9 * std::sin(x);
+  }
+  const FitOptions o{.method = RegressionMethod{.functions = {.kinds = {"sin", "cos"}}},
+                     .kind = ModelKind::map};
+  const Model model = fit(data, o, ignore_progress).model;
+  const auto equations = readable_equations(model, 0, Centre::mean);
+  ASSERT_EQ(equations[0].terms.size(), 3U);
+  EXPECT_NEAR(function_in(model, 0).mean, -0.9, 1e-6);
+}
+
+TEST(LearntFunctionsTest, RegressionRefusesNumbersInside) {
+  const auto refused = [](FunctionWishes wishes) {
+    try {
+      fit(swinging(0.05, 1), {.method = RegressionMethod{.functions = std::move(wishes)}},
+          ignore_progress);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refused({.candidates = {"x/(k + x)"}}).find("with a number k to estimate"),
+            std::string::npos);
+  EXPECT_NE(refused({.kinds = {"hill"}}).find("hill, which has numbers inside"), std::string::npos);
+}
+
 TEST(LearntFunctionsTest, AFunctionThatTwoEquationsShare) {
   // What the substrate loses the product gains; it decays. The same constant in both.
   const auto enzyme = [](const double* u, double* f) {

@@ -35,7 +35,7 @@ FitOptions regression(DerivativeMethod method = DerivativeMethod::weak, int degr
 FitOptions bootstrap(const FitOptions& o, int replicates = 100) {
   const auto& m = std::get<RegressionMethod>(o.method);
   FitOptions drawn = o;
-  drawn.method = BootstrapMethod{m.degree, m.rows, m.select_terms, replicates};
+  drawn.method = BootstrapMethod{m.degree, m.rows, m.select_terms, m.functions, replicates};
   return drawn;
 }
 

@@ -141,8 +141,10 @@ TEST(EvidenceTest, AnEquationComesFromTheFactorOfItsRows) {
   }
   RowFactor factor(1, 2, 2);
   factor.add(states, rates);
-  const EvidenceFit first = evidence_search(equation_problem(factor, 0), {0, 1, 2}, {0, 1, 2}),
-                    second = evidence_search(equation_problem(factor, 1), {0, 1, 2}, {0, 1, 2});
+  const EvidenceFit first = evidence_search(equation_problem(factor, 0, factor.basis()), {0, 1, 2},
+                                            {0, 1, 2}),
+                    second = evidence_search(equation_problem(factor, 1, factor.basis()), {0, 1, 2},
+                                             {0, 1, 2});
   EXPECT_EQ(first.posterior.terms, (std::vector<int>{0, 1}));
   EXPECT_EQ(second.posterior.terms, (std::vector<int>{2}));
   // A variance from 300 residuals is right to √(2/300) = 8 %; five of these.

@@ -69,7 +69,7 @@ TEST(WeakTest, DebiasedMonomialsHaveTheRightMean) {
   const double weight[] = {wb, wa, 8.0 / 15, wa, wb};
   const MonomialBasis basis(2, 4);
   const Vector noise = Eigen::Vector2d(0.7, 0.3);
-  DebiasedMonomials debiased(basis, noise);
+  DebiasedTerms debiased(basis, noise);
   const double u[] = {1.3, -0.8};
   Vector mean = Vector::Zero(basis.size()), truth(basis.size()), phi(basis.size());
   for (int i = 0; i < 5; ++i)
@@ -92,6 +92,37 @@ TEST(WeakTest, DebiasedMonomialsHaveTheRightMean) {
     debiased(down, low.data(), nullptr);
     EXPECT_LT(((high - low) / 2e-5 - slopes.col(j)).norm(), 1e-8);
   }
+}
+
+TEST(WeakTest, DebiasedFunctionsHaveTheRightMeanToFourthOrder) {
+  // E sin(u + ε) = sin(u) exp(-σ²/2) and E exp(u + ε) = exp(u + σ²/2) for ε ~ N(0, σ²), so that
+  // what is left of sin(a) e^b less half of σ_a² and σ_b² times its second slopes is
+  //   sin(u_a) exp(u_b) exp((σ_b² - σ_a²)/2) (1 + (σ_a² - σ_b²)/2).
+  const MonomialBasis basis(2, 1);
+  Tape tape({"a", "b"});
+  const int node = parse_expression("sin(a)*exp(b)", tape);
+  const FunctionTerms functions(tape, {{node, 1}}, {}, Vector::Zero(2), Vector::Ones(2), 2);
+  const LinearTerms terms(basis, &functions, {1});
+  const double a = 0.7, b = -0.4, sa = 0.3, sb = 0.2;
+  DebiasedTerms debiased(terms, Eigen::Vector2d(sa, sb));
+  // The mean over ε by the trapezoidal rule in eight standard deviations, exact to round-off.
+  Vector phi(terms.size());
+  double mean = 0, weights = 0;
+  for (double x = -8; x <= 8; x += 0.25)
+    for (double y = -8; y <= 8; y += 0.25) {
+      const double at[] = {a + sa * x, b + sb * y}, weight = std::exp(-0.5 * (x * x + y * y));
+      debiased(at, phi.data(), nullptr);
+      mean += weight * phi[basis.size()];
+      weights += weight;
+    }
+  const double d = 0.5 * (sb * sb - sa * sa);
+  EXPECT_NEAR(mean / weights, std::sin(a) * std::exp(b) * std::exp(d) * (1 - d), 1e-12);
+  Matrix slopes(terms.size(), 2);
+  const double u[] = {a, b};
+  debiased(u, phi.data(), &slopes);
+  EXPECT_NEAR(slopes(basis.size(), 0), std::cos(a) * std::exp(b) * (1 - d), 1e-12);
+  EXPECT_NEAR(slopes(basis.size(), 1), std::sin(a) * std::exp(b) * (1 - d), 1e-12);
+  EXPECT_EQ(slopes(1, 0), 1);
 }
 
 TEST(WeakTest, TimeScaleOfASineIsOneHoweverFineAndNoisy) {
