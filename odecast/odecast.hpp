@@ -6,6 +6,8 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/files.hpp"
 #include "odecast/core/times.hpp"
+#include "odecast/filter/filter.hpp"
+#include "odecast/filter/filter_file.hpp"
 #include "odecast/forecast/forecast.hpp"
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/learning/fit.hpp"

@@ -34,6 +34,7 @@ Command inspect_command();
 Command simulate_command();
 Command fit_command();
 Command forecast_command();
+Command filter_command();
 Command score_command();
 Command equations_command();
 Command predict_command();

@@ -21,11 +21,11 @@ namespace odecast::cli {
 namespace {
 
 std::vector<Command> all_commands() {
-  return {simulate_command(), inspect_command(),   fit_command(),      forecast_command(),
-          score_command(),    equations_command(), predict_command(),  plot_command(),
-          split_command(),    systems_command(),   lyapunov_command(), attractor_command(),
-          evaluate_command(), calibrate_command(), tune_command(),     reproduce_command(),
-          compare_command()};
+  return {simulate_command(),  inspect_command(),  fit_command(),       forecast_command(),
+          filter_command(),    score_command(),    equations_command(), predict_command(),
+          plot_command(),      split_command(),    systems_command(),   lyapunov_command(),
+          attractor_command(), evaluate_command(), calibrate_command(), tune_command(),
+          reproduce_command(), compare_command()};
 }
 
 std::string overview(const std::vector<Command>& commands) {

@@ -130,7 +130,8 @@ def under(folder):
 
 nav = [
     {'Start': ['index.md', {'The commands': 'commands.md'}, {'Data': 'data.md'},
-               {'Real files': 'real-files.md'}, {'Terms': 'terms.md'}, {'Python': 'python.md'},
+               {'Real files': 'real-files.md'}, {'Terms': 'terms.md'}, {'Filter': 'filter.md'},
+               {'Python': 'python.md'},
                {'Choosing': 'choosing.md'}]},
     {'Tutorials': [f'tutorials/{n}.md' for n in (
         'your-csv', 'sensor', 'pendulum', 'counts', 'sunspots', 'band', 'pysindy', 'paper')]

@@ -20,6 +20,10 @@ enum class Purpose : std::uint32_t {
   bootstrap_blocks = 10,
   ensemble_member = 11,
   forcing = 12,
+  filter_rotation = 13,
+  filter_jitter = 14,
+  filter_resample = 15,
+  filter_start = 16,
   attractor = 20,
 };
 

@@ -145,7 +145,7 @@ void advance_forced(const EnsembleSetting& s, const std::vector<Member>& members
       next.fields.push_back(now.fields[k]);
       row = states.get() + k * n * static_cast<std::size_t>(stride) + times.size() - 1;
       for (int i = 0; i < s.n; ++i, row += stride)
-        next.states.push_back(s.kicked(i, *row, kick[i], streams[at].normal()));
+        next.states.push_back(kicked(s.model, i, *row, kick[i], streams[at].normal()));
     }
     done += outputs;
     from = times.back();
@@ -436,32 +436,7 @@ Ensemble run_remembered(const EnsembleSetting& s, const Observer& observer) {
 }  // namespace
 
 VectorField EnsembleSetting::driven(const VectorField& field) const {
-  if (autonomous()) return field;
-  const InputPart& part = model.inputs;
-  std::vector<double> arguments(static_cast<std::size_t>(n + part.size()));
-  // Solvers ask at times close to each other: the interval of the last call is tried first.
-  auto function = [field, part, signal = inputs, n = n, unit = model.scaling.time, arguments,
-                   at = std::size_t{0}](double t, const double* u, double* dudt) mutable {
-    double* w = std::copy_n(u, n, arguments.data());
-    if (signal) {
-      const auto& knots = signal->times;
-      if (!(knots[at] <= t && (at + 1 == knots.size() || t < knots[at + 1])))
-        at = static_cast<std::size_t>(
-            std::max<std::ptrdiff_t>(
-                1, std::upper_bound(knots.begin(), knots.end(), t) - knots.begin()) -
-            1);
-      const auto row = static_cast<Eigen::Index>(at);
-      const bool last = at + 1 == knots.size();
-      const double share =
-          part.held || last ? 0 : std::max(0.0, (t - knots[at]) / (knots[at + 1] - knots[at]));
-      for (Eigen::Index j = 0; j < part.measured(); ++j)
-        *w++ = signal->values(row, j) +
-               (share > 0 ? share * (signal->values(row + 1, j) - signal->values(row, j)) : 0);
-    }
-    if (part.time) *w = (t * unit - part.offset[part.size() - 1]) / part.scale[part.size() - 1];
-    field(t, arguments.data(), dudt);
-  };
-  return VectorField(n, std::move(function), field.step_hook());
+  return driven_field(model, field, inputs);
 }
 
 Vector EnsembleSetting::start_of(std::uint64_t index) const {
@@ -488,14 +463,6 @@ bool EnsembleSetting::below_zero(const double* states, int outputs, std::uint64_
       if (states[i * stride() + t] < least) return true;
   }
   return false;
-}
-
-double EnsembleSetting::kicked(int i, double v, double sd, double z) const {
-  if (!model.is_positive(i)) return v + sd * z;
-  const double zero = -model.scaling.offset[i] / model.scaling.scale[i], u = v - zero;
-  if (!(u > 0)) return v;
-  const double s2 = std::log1p((sd / u) * (sd / u));
-  return zero + u * std::exp(std::sqrt(s2) * z - 0.5 * s2);
 }
 
 Ensemble run_sampled(const EnsembleSetting& s, const Observer& observer) {

@@ -112,4 +112,43 @@ std::string Model::left_side(const std::string& variable) const {
   return kind == ModelKind::map ? "next " + variable : "d" + variable + "/dt";
 }
 
+VectorField driven_field(const Model& model, const VectorField& field,
+                         std::shared_ptr<const InputSignal> signal) {
+  if (model.inputs.size() == 0) return field;
+  const int n = model.dimension();
+  const InputPart& part = model.inputs;
+  std::vector<double> arguments(static_cast<std::size_t>(n + part.size()));
+  // Solvers ask at times close to each other: the interval of the last call is tried first.
+  auto function = [field, part, signal = std::move(signal), n, unit = model.scaling.time, arguments,
+                   at = std::size_t{0}](double t, const double* u, double* dudt) mutable {
+    double* w = std::copy_n(u, n, arguments.data());
+    if (signal) {
+      const auto& knots = signal->times;
+      if (!(knots[at] <= t && (at + 1 == knots.size() || t < knots[at + 1])))
+        at = static_cast<std::size_t>(
+            std::max<std::ptrdiff_t>(
+                1, std::upper_bound(knots.begin(), knots.end(), t) - knots.begin()) -
+            1);
+      const auto row = static_cast<Eigen::Index>(at);
+      const bool last = at + 1 == knots.size();
+      const double share =
+          part.held || last ? 0 : std::max(0.0, (t - knots[at]) / (knots[at + 1] - knots[at]));
+      for (Eigen::Index j = 0; j < part.measured(); ++j)
+        *w++ = signal->values(row, j) +
+               (share > 0 ? share * (signal->values(row + 1, j) - signal->values(row, j)) : 0);
+    }
+    if (part.time) *w = (t * unit - part.offset[part.size() - 1]) / part.scale[part.size() - 1];
+    field(t, arguments.data(), dudt);
+  };
+  return VectorField(n, std::move(function), field.step_hook());
+}
+
+double kicked(const Model& model, int i, double v, double sd, double z) {
+  if (!model.is_positive(i)) return v + sd * z;
+  const double zero = -model.scaling.offset[i] / model.scaling.scale[i], u = v - zero;
+  if (!(u > 0)) return v;
+  const double s2 = std::log1p((sd / u) * (sd / u));
+  return zero + u * std::exp(std::sqrt(s2) * z - 0.5 * s2);
+}
+
 }  // namespace odecast

@@ -194,6 +194,16 @@ struct Prediction {
 };
 Prediction prediction(const Model& model, const Moments& moments);
 
+/// The field with its inputs as functions of time, all in model units: `signal` has those that are
+/// measured, linear or held between its times; null where none is.
+VectorField driven_field(const Model& model, const VectorField& field,
+                         std::shared_ptr<const InputSignal> signal);
+
+/// The state v of variable i in model units after a kick of that sd and normal number. A positive
+/// variable u has its logarithm kicked, so that mean u and sd stay: u exp(s z - s²/2), s² = ln(1 +
+/// (sd / u)²).
+double kicked(const Model& model, int i, double v, double sd, double z);
+
 /// The posterior of a model; `change` is for dropout.
 std::unique_ptr<Posterior> make_posterior(const Model& model,
                                           MaskChange change = MaskChange::never);

@@ -79,6 +79,10 @@ FORMS = [
          '--report page.html -o out.csv', ['out.csv', 'page.html'], cost=3),
     Form('forecast-mean', 'forecast ../in/regression.json --until 3.5 --field mean -o out.csv',
          ['out.csv']),
+    Form('filter', 'filter ../in/regression.json ../in/later.csv --noise 0.1 --members 20 --truth '
+         '../in/later.csv --threads 2 -o out.csv', ['out.csv']),
+    Form('filter-stream', 'filter ../in/dropout.json - --noise 0.1 --members 20',
+         stdin='later.csv'),
     Form('score', 'score ../in/forecast.csv ../in/later.csv'),
     Form('score-json', 'score ../in/forecast.csv ../in/later.csv --json'),
     Form('equations', 'equations ../in/trajectory.json'),

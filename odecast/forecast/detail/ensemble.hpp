@@ -37,9 +37,6 @@ struct EnsembleSetting {
   /// Whether a trajectory leaves what is known to be positive, by more than the solver's error, at
   /// its start or an output.
   bool below_zero(const double* states, int outputs, std::uint64_t index) const;
-  /// The state v of variable i after a kick of that sd and normal number. A positive variable u has
-  /// its logarithm kicked, so that mean u and sd stay: u exp(s z - s²/2), s² = ln(1 + (sd / u)²).
-  double kicked(int i, double v, double sd, double z) const;
   bool point_start() const { return (start.sd.array() == 0).all(); }
 };
 

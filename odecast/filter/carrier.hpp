@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "odecast/core/random.hpp"
+#include "odecast/model/model.hpp"
+#include "odecast/solver/lanes.hpp"
+
+namespace odecast {
+
+/// Carries members (rows) from time to time, each by a draw of the posterior of its own: member i
+/// has draw i of the seed, at all times. Everything in model units. The model must outlive it.
+class Carrier {
+ public:
+  /// Flows are integrated to `tolerance`, relative to a variable's value and, in model units,
+  /// absolute.
+  Carrier(const Model& model, Eigen::Index members, double tolerance, std::uint64_t seed,
+          int threads);
+
+  /// From t to `until`, driven by the signal, which has a column for each measured input. What the
+  /// equations do not explain enters as kicks, one for each interval of the model's forcing. Of a
+  /// map times are whole steps apart. A member that blows up takes the state of one that does not;
+  /// where none is left all stay where they are. Returns how many blew up.
+  long carry(Matrix& members, double t, double until, const InputSignal& inputs, Stream& kicks);
+
+ private:
+  void carry_part(Matrix& members, double t, double until, std::vector<char>& alive);
+
+  const Model& model_;
+  int threads_;
+  SolverOptions solver_;
+  /// Where all fields have terms: side by side, in blocks.
+  std::vector<LaneProblems> blocks_;
+  std::vector<VectorField> keeps_terms_;  ///< the first, whose basis the blocks have
+  std::vector<VectorField> fields_;       ///< otherwise
+  std::shared_ptr<InputSignal> signal_;   ///< of the interval under way
+};
+
+}  // namespace odecast

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "odecast/filter/carrier.hpp"
+#include "odecast/filter/observing.hpp"
+
+namespace odecast {
+
+/// How an ensemble of states follows what is observed.
+enum class FilterMethod {
+  automatic,  ///< particle up to six variables, iterated beyond
+  particle,   ///< regularised particle filter: any distribution, few variables
+  iterated,   ///< iterated ensemble Kalman filter: a normal one, over nonlinear intervals
+  kalman,     ///< ensemble transform Kalman filter, one linear step at the time of the row
+};
+inline constexpr std::array<std::string_view, 4> kFilterMethodNames = {"auto", "particle",
+                                                                       "iterated", "kalman"};
+
+struct FilterOptions {
+  FilterMethod method = FilterMethod::automatic;
+  int members = 0;  ///< 0: 1000 particles, 40 members of the others
+  /// Sd of each observed column, its units; default: the model's own, of columns that are
+  /// variables.
+  std::optional<Vector> noise = {};
+  /// State at `from`, user's units, and its sd; by default the data's end continues if the first
+  /// row is within the predictability horizon after it, else what is known of the state is the
+  /// spread of the model's data.
+  std::optional<Vector> init = {}, init_sd = {};
+  std::optional<double> from = {};
+  /// A row less likely than `gate`, given the forecast, is not used; a third in a row is.
+  bool robust = false;
+  double gate = 1e-6;
+  double level = 0.95;
+  double inflation = 1.01;  ///< of the ensembles' anomalies, after each row
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+
+enum class FilterStatus {
+  ok,
+  unobserved,  ///< nothing was observed in the row: a forecast alone
+  gated,       ///< less likely than the gate: not used
+  late,        ///< its time is not after that of the row before: not used
+  lost,        ///< rows are far from the forecasts, or most members blew up: the state is sought
+               ///< anew from here on
+  recovering,  ///< after that, until rows are again as the filter expects them
+};
+inline constexpr std::array<std::string_view, 6> kFilterStatusNames = {
+    "ok", "unobserved", "gated", "late", "lost", "recovering"};
+
+/// What the filter says at one row; user's units. Bands are quantiles of the particles, of the
+/// other methods mean ± c sd.
+struct FilterRow {
+  double time = 0;
+  Vector mean, sd, lower, upper;  ///< of the state, given all rows up to this one
+  Vector forecast, forecast_sd;   ///< given those before; of the first row what was known
+  Vector expected, expected_sd;   ///< of each observed column, its noise included; NaN where empty
+  Vector pit;                     ///< P(an observation is below this one | rows before); NaN
+  double surprise = 1;            ///< χ² of the row over its number of values; 1 is normal
+  double log_score = 0;           ///< log p(row | rows before)
+  int used = 0;                   ///< values
+  FilterStatus status = FilterStatus::ok;
+  long blown_up = 0;  ///< members, in the interval before
+};
+
+/// Follows a system with a learnt model: for each row the distribution of the state, given all rows
+/// so far. Every member carries its own draw of the posterior. Serial: row after row, in constant
+/// memory; the same rows give the same bits, in whatever portions they come, for any number of
+/// threads. The model must outlive it. Throws Error (usage) for options out of range.
+class Filter {
+ public:
+  Filter(const Model& model, Observing observing, const FilterOptions& options);
+
+  /// A row: its time, its observed columns (NaN: empty) and the measured inputs there, all in the
+  /// user's units. Of a driven model inputs are linear, or held, from row to row.
+  FilterRow update(double time, const Vector& values, const Vector& inputs = {});
+
+  const Observing& observing() const { return observing_; }
+  FilterMethod method() const { return method_; }
+  double surprise() const { return averaged_; }  ///< averaged over some seven rows
+  /// In model units, each with its weight.
+  const Matrix& members() const { return members_; }
+  const Vector& weights() const { return weights_; }
+
+ private:
+  void begin(double time, const InputSignal& inputs);
+  void seek(const Seen& seen);
+  void scatter(const Vector& mean, const Vector& sd);
+  bool continues_to(double time, const InputSignal& inputs);
+  InputSignal signal_to(double time, const Vector& inputs);
+  Seen seen_of(const Vector& values) const;
+  void expect(const Vector& values, const Seen& seen, FilterRow& row) const;
+  void analyse(double begin, double time, const InputSignal& inputs, const Seen& seen,
+               const Matrix& before, FilterRow& row);
+  void analyse_particles(const Seen& seen, FilterRow& row);
+  void resample();
+  void describe_state(Vector& mean, Vector& sd) const;
+  void describe_bands(FilterRow& row) const;
+  EnsembleMoments moments() const;
+
+  const Model& model_;
+  Observing observing_;
+  FilterOptions options_;
+  FilterMethod method_;
+  Carrier carrier_;
+  Matrix members_;  ///< model units
+  Vector weights_;  ///< of particles
+  Vector last_inputs_;
+  double time_ = 0;  ///< model units
+  long rows_ = 0, used_ = 0, surprises_ = 0, gated_ = 0;
+  double averaged_ = 1;
+  bool started_ = false, recovering_ = false;
+};
+
+/// What the rows of a filter say together.
+struct FilterSummary {
+  long rows = 0, values = 0, gated = 0, late = 0, lost = 0, blown_up = 0;
+  double log_score = 0;             ///< mean over the used rows after the first
+  double surprise = 0;              ///< mean of those
+  long scored = 0;                  ///< rows that these are over
+  long forecasts = 0, inside = 0;   ///< values, and those inside their band one row ahead
+  std::array<long, 10> ranks = {};  ///< of the values among what was expected, by their pit
+  FilterStatus last = FilterStatus::ok;
+
+  void add(const FilterRow& row, double level);
+  double coverage() const {
+    return forecasts > 0 ? static_cast<double>(inside) / static_cast<double>(forecasts) : 0;
+  }
+  /// Empty where the filter followed the rows, else why it is not to be trusted, a sentence.
+  std::string distrust() const;
+};
+
+}  // namespace odecast
