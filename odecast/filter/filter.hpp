@@ -76,6 +76,8 @@ struct FilterRow {
 class Filter {
  public:
   Filter(const Model& model, Observing observing, const FilterOptions& options);
+  Filter(Filter&&) = default;
+  Filter(const Filter&) = delete;  // members would share what drives them
 
   /// A row: its time, its observed columns (NaN: empty) and the measured inputs there, all in the
   /// user's units. Of a driven model inputs are linear, or held, from row to row.
