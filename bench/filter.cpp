@@ -1,5 +1,5 @@
-// filter [CASE …] [--cycles N] [--seeds K]: how well filters follow Lorenz's system, in the
-// settings of the data-assimilation literature (DAPPER's, Raanes et al. 2018): root mean square
+// filter [CASE …] [--cycles N] [--seeds K] [--first S]: how well filters follow Lorenz's system, in
+// the settings of the data-assimilation literature (DAPPER's, Raanes et al. 2018): root mean square
 // error of the analysis, one-row forecasts' coverage, spread over skill, normalised error squared,
 // longest time lost, rows per second of one core.
 #include "odecast/filter/filter.hpp"
@@ -56,12 +56,18 @@ Model lorenz_model(const Vector& noise) {
 struct Experiment {
   Matrix truth, rows;
 };
-Experiment experiment(int cycles, double gap, double sd, std::uint64_t seed, double jump = 0) {
+enum class Change { none, jump, ramp };
+/// ρ is 28, and 32 at the end: from 3/8 of the rows on, or linearly from 1/4 to 3/4.
+Experiment experiment(int cycles, double gap, double sd, std::uint64_t seed,
+                      Change change = Change::none) {
   Experiment e{Matrix(cycles, 3), Matrix(cycles, 3)};
   Stream stream(seed, Purpose::observation_noise, 0);
   Vector u = Eigen::Vector3d(1.5 + stream.normal(), 1.5, 25);
   for (int k = -100; k < cycles; ++k) {
-    const double rho = k > cycles / 2 ? 28 + jump : 28;
+    const double part = static_cast<double>(k) / cycles;
+    double rho = 28;
+    if (change == Change::jump && part > 0.375) rho = 32;
+    if (change == Change::ramp) rho += 4 * std::clamp(2 * (part - 0.25), 0.0, 1.0);
     const VectorField field(3, [rho](double, const double* x, double* f) {
       f[0] = 10 * (x[1] - x[0]), f[1] = x[0] * (rho - x[2]) - x[1],
       f[2] = x[0] * x[1] - 8.0 / 3 * x[2];
@@ -80,6 +86,9 @@ Experiment experiment(int cycles, double gap, double sd, std::uint64_t seed, dou
 struct Result {
   double error = 0, spread = 0, nees = 0, cover = 0, forecast_cover = 0, score = 0, seconds = 0;
   long longest = 0;
+  /// Root mean square over parts of the rows: before 3/8, from 100 rows after that on; rows 1000 to
+  /// 2000; rows after 3/8 until the change is said.
+  double before = 0, after = 0, learnt = 0, said = 0;
 };
 
 Result follow(const Model& model, const Experiment& e, double gap, double sd,
@@ -102,14 +111,20 @@ Result follow(const Model& model, const Experiment& e, double gap, double sd,
         filter.update(gap * static_cast<double>(k), observing.H * e.rows.row(k).transpose());
     if (k < kSpinUp) continue;
     summary.add(row, o.level);
-    const Vector d = row.mean - e.truth.row(k).transpose();
+    const Vector d = row.state.mean - e.truth.row(k).transpose();
     const double rms = d.norm() / std::sqrt(3.0);
     r.error += rms;
     square += d.squaredNorm() / 3;
-    r.spread += row.sd.squaredNorm() / 3;
-    r.nees += d.cwiseQuotient(row.sd).squaredNorm() / 3;
+    r.spread += row.state.sd.squaredNorm() / 3;
+    r.nees += d.cwiseQuotient(row.state.sd).squaredNorm() / 3;
     for (int i = 0; i < 3; ++i)
-      r.cover += (e.truth(k, i) >= row.lower[i] && e.truth(k, i) <= row.upper[i]) / 3.0;
+      r.cover += (e.truth(k, i) >= row.state.lower[i] && e.truth(k, i) <= row.state.upper[i]) / 3.0;
+    const auto change = 3 * e.rows.rows() / 8;
+    if (k <= change) r.before += rms / static_cast<double>(change + 1 - kSpinUp);
+    if (k > change + 100) r.after += rms / static_cast<double>(e.rows.rows() - change - 101);
+    if (k >= 1000 && k < 2000) r.learnt += rms / 1000;
+    if (k > change && r.said == 0 && row.status != FilterStatus::ok)
+      r.said = static_cast<double>(k - change);
     lost = rms > 3 ? lost + 1 : 0;
     r.longest = std::max(r.longest, lost);
     ++count;
@@ -121,7 +136,7 @@ Result follow(const Model& model, const Experiment& e, double gap, double sd,
   return r;
 }
 
-void print(const char* name, int cycles, const std::vector<Result>& all) {
+void print(const char* name, int cycles, bool change, const std::vector<Result>& all) {
   const auto stat = [&](auto member) {
     double sum = 0, squares = 0;
     for (const Result& r : all) sum += r.*member, squares += r.*member * (r.*member);
@@ -140,6 +155,12 @@ void print(const char* name, int cycles, const std::vector<Result>& all) {
       name, error, se, spread, stat(&Result::nees).first, stat(&Result::cover).first,
       stat(&Result::forecast_cover).first, stat(&Result::score).first, longest,
       cycles / stat(&Result::seconds).first);
+  if (change)
+    fmt::print(
+        "    before 3/8 {:.3f} ± {:.3f}  from 100 rows after on {:.3f} ± {:.3f}  rows 1000–2000 "
+        "{:.3f}  said after {:.1f} rows\n",
+        stat(&Result::before).first, stat(&Result::before).second, stat(&Result::after).first,
+        stat(&Result::after).second, stat(&Result::learnt).first, stat(&Result::said).first);
   std::fflush(stdout);
 }
 
@@ -147,12 +168,15 @@ void print(const char* name, int cycles, const std::vector<Result>& all) {
 
 int main(int count, char** words) {
   int cycles = 1000, seeds = 3;
+  std::uint64_t first = 0;
   std::string only;
   for (int k = 1; k < count; ++k) {
     if (!std::strcmp(words[k], "--cycles"))
       cycles = std::atoi(words[++k]);
     else if (!std::strcmp(words[k], "--seeds"))
       seeds = std::atoi(words[++k]);
+    else if (!std::strcmp(words[k], "--first"))
+      first = std::strtoull(words[++k], nullptr, 10);
     else
       only = words[k];
   }
@@ -163,6 +187,8 @@ int main(int count, char** words) {
     double gap, variance;
     std::vector<int> columns;
     double fit_time = 0, fit_noise = 0;
+    bool learn = false;
+    Change change = Change::none;
   };
   const std::vector<int> all = {0, 1, 2};
   const std::vector<Case> cases = {
@@ -176,6 +202,10 @@ int main(int count, char** words) {
       {"good particle 1000", FilterMethod::particle, 1000, 0.25, 2, all, 10, 0.05},
       {"poor iterated 40", FilterMethod::iterated, 40, 0.25, 2, all, 3, 0.2},
       {"poor particle 1000", FilterMethod::particle, 1000, 0.25, 2, all, 3, 0.2},
+      {"good learn", FilterMethod::iterated, 0, 0.25, 2, all, 10, 0.05, true},
+      {"poor learn", FilterMethod::iterated, 0, 0.25, 2, all, 3, 0.2, true},
+      {"jump learn", FilterMethod::iterated, 0, 0.25, 2, all, 10, 0.05, true, Change::jump},
+      {"ramp learn", FilterMethod::iterated, 0, 0.25, 2, all, 10, 0.05, true, Change::ramp},
   };
   for (const Case& c : cases) {
     if (!only.empty() && std::string(c.name).find(only) == std::string::npos) continue;
@@ -183,20 +213,21 @@ int main(int count, char** words) {
     for (int seed = 1; seed <= seeds; ++seed) {
       const auto s = static_cast<std::uint64_t>(seed);
       const double sd = std::sqrt(c.variance);
-      const Experiment e = experiment(cycles, c.gap, sd, s);
+      const Experiment e = experiment(cycles, c.gap, sd, s + first, c.change);
       Model model = lorenz_model(Vector::Constant(3, sd));
       if (c.fit_time > 0) {
         Dataset data{{"x", "y", "z"}, {{"0", {}, {}}}};
         const int rows = static_cast<int>(std::lround(c.fit_time / 0.01)) + 1;
-        const Experiment train = experiment(rows, 0.01, 0, 1000 + s);
+        const Experiment train = experiment(rows, 0.01, 0, 1000 + s + first);
         data.trajectories[0].states = train.truth;
         for (int k = 0; k < rows; ++k) data.trajectories[0].times.push_back(0.01 * k - 1e6);
-        add_noise(data, noise_level(data, c.fit_noise, NoiseOf::sd), 2000 + s);
+        add_noise(data, noise_level(data, c.fit_noise, NoiseOf::sd), 2000 + s + first);
         model = fit(data, {}, ignore_progress).model;
       }
-      results.push_back(follow(model, e, c.gap, sd, c.columns,
-                               {.method = c.method, .members = c.members, .seed = s}));
+      results.push_back(
+          follow(model, e, c.gap, sd, c.columns,
+                 {.method = c.method, .members = c.members, .learn = c.learn, .seed = s}));
     }
-    print(c.name, cycles, results);
+    print(c.name, cycles, c.learn, results);
   }
 }

@@ -13,6 +13,7 @@
 #include "apps/odecast/arguments.hpp"
 #include "odecast/core/matrix.hpp"
 #include "odecast/core/observer.hpp"
+#include "odecast/filter/filter.hpp"
 #include "odecast/learning/fit.hpp"
 #include "odecast/observations/reading.hpp"
 #include "odecast/report/page_parts.hpp"
@@ -98,6 +99,17 @@ const Trajectory& longest(const Dataset& data);
 Json attractor_json(const AttractorComparison& comparison, const AttractorOptions& options);
 /// Why the mean field has no attractor.
 std::string attractor_complaint(const AttractorComparison& comparison);
+
+/// What a filter follows, by its options and the columns of a table, and where in a row these are.
+struct FilterPlan {
+  FilterOptions options = {};
+  Observing observing = {};
+  std::vector<std::size_t> observed = {}, inputs = {};
+};
+FilterPlan filter_plan(const Arguments& arguments, const Model& model,
+                       const std::vector<std::string>& columns, const std::string& source);
+Json filter_json(const FilterSummary& summary, const Filter& filter, const FilterRow& last,
+                 double seconds);
 
 struct Tuned {
   Tuning tuning;

@@ -16,9 +16,13 @@
 #include "odecast/core/stop.hpp"
 #include "odecast/core/text.hpp"
 #include "odecast/filter/filter_file.hpp"
+#include "odecast/filter/lagged_rows.hpp"
+#include "odecast/filter/model_after.hpp"
+#include "odecast/filter/state_file.hpp"
 #include "odecast/model/model_file.hpp"
 #include "odecast/observations/rows.hpp"
 #include "odecast/observations/times.hpp"
+#include "odecast/report/filter_page.hpp"
 
 namespace odecast::cli {
 namespace {
@@ -36,6 +40,11 @@ FilterOptions filter_options(const Arguments& a, const Model& model) {
   o.robust = a.given("--robust");
   needs(a, {"--gate"}, o.robust, "`robust`");
   o.gate = a.number("--gate");
+  o.learn = a.given("--learn");
+  needs(a, {"--drift", "--coefficients"}, o.learn, "`learn`");
+  if (a.text("--drift") != "auto") o.drift = a.number("--drift");
+  if (a.given("--lag")) o.lag = static_cast<int>(a.whole("--lag", 0, 1000));
+  if (a.given("--ahead")) o.ahead = a.number("--ahead");
   o.level = a.number("--level");
   o.seed = a.seed();
   o.threads = a.threads();
@@ -49,87 +58,76 @@ std::optional<Vector> noise_given(const Arguments& a, Eigen::Index columns) {
   return noise.size() == 1 ? Vector(Vector::Constant(columns, noise[0])) : noise;
 }
 
-/// Where the columns of a table go.
-struct Columns {
-  Observing observing;
-  std::vector<std::size_t> observed, inputs;  ///< places in a row of the table
-
-  Columns(const Arguments& a, const Model& model, const std::vector<std::string>& names,
-          const std::string& source) {
-    std::vector<std::string> sums;
-    if (a.given("--observe")) sums = a.words("--observe");
-    std::vector<std::string> known = names;
-    const auto is_variable = [&](const std::string& name) {
-      const auto variables = model.measured_variables();
-      return std::find(variables.begin(), variables.end(), name) != variables.end();
-    };
-    if (!sums.empty() && std::none_of(names.begin(), names.end(), is_variable))
-      observing.H.resize(0, model.dimension());
-    else
-      observing = observing_variables(model, names, source);
-    for (const std::string& text : sums) add_observing(observing, model, text);
-    const auto place = [&](const std::string& name) {
-      const auto at = std::find(names.begin(), names.end(), name);
-      if (at == names.end())
-        throw_data({source, fmt::format("no column {}", name),
-                    fmt::format("one among {}", fmt::join(names, ", ")), "Name it in the table."});
-      return static_cast<std::size_t>(at - names.begin());
-    };
-    for (const std::string& name : observing.columns) observed.push_back(place(name));
-    for (int j = 0; j < model.inputs.measured(); ++j)
-      inputs.push_back(place(model.inputs.names[static_cast<std::size_t>(j)]));
-  }
-};
-
-/// The filters of all trajectories, and where their rows go.
+/// The filters of all trajectories.
 class Following {
  public:
-  Following(const Arguments& a, const Model& model)
-      : a_(a), model_(model), options_(filter_options(a, model)) {}
+  Following(const Arguments& a, const Model& model) : a_(a), model_(model) {
+    filter_options(a, model);  // refuses what is wrong before a table is read
+  }
 
   /// Before the first row.
   void begin(const std::vector<std::string>& names, const std::string& source) {
-    columns_.emplace(a_, model_, names, source);
-    options_.noise = noise_given(a_, static_cast<Eigen::Index>(columns_->observed.size()));
-    Filter(model_, columns_->observing, options_);  // refuses what is wrong before any row
+    plan_ = filter_plan(a_, model_, names, source);
+    Filter(model_, plan_->observing, plan_->options);  // refuses what is wrong before any row
   }
-  bool has_begun() const { return columns_.has_value(); }
+  bool has_begun() const { return plan_.has_value(); }
 
   FilterRow row(std::size_t trajectory, double time, const double* values,
                 const std::string& where) {
-    Vector observed(static_cast<Eigen::Index>(columns_->observed.size())),
-        inputs(static_cast<Eigen::Index>(columns_->inputs.size()));
+    Vector observed(static_cast<Eigen::Index>(plan_->observed.size())),
+        inputs(static_cast<Eigen::Index>(plan_->inputs.size()));
     for (Eigen::Index j = 0; j < observed.size(); ++j)
-      observed[j] = values[columns_->observed[index(j)]];
+      observed[j] = values[plan_->observed[index(j)]];
     for (Eigen::Index j = 0; j < inputs.size(); ++j) {
-      inputs[j] = values[columns_->inputs[index(j)]];
+      inputs[j] = values[plan_->inputs[index(j)]];
       if (!std::isfinite(inputs[j]))
         throw_data({where, fmt::format("no value of the input {}", model_.inputs.names[index(j)]),
                     "one in every row: what drives a system is not estimated", "Fill it in."});
     }
-    auto found = filters_.find(trajectory);
-    if (found == filters_.end())
-      found = filters_.emplace(trajectory, Filter(model_, columns_->observing, options_)).first;
-    const FilterRow row = found->second.update(time, observed, inputs);
-    summary_.add(row, options_.level);
+    Filter& filter = of(trajectory, where);
+    const FilterRow row = filter.update(time, observed, inputs);
+    summary_.add(row, options().level);
     last_ = row;
+    observed_ = std::move(observed);
     return row;
   }
 
   const FilterSummary& summary() const { return summary_; }
-  const FilterOptions& options() const { return options_; }
+  const FilterOptions& options() const { return plan_->options; }
   const FilterRow& last() const { return last_; }
-  FilterMethod method() const { return filters_.begin()->second.method(); }
-  const std::vector<std::string>& observed() const { return columns_->observing.columns; }
+  const Vector& observed() const { return observed_; }  ///< in it
+  /// That of the last row.
+  const Filter& filter() const { return filters_.at(now_); }
+  const std::map<std::size_t, Filter>& all() const { return filters_; }
 
  private:
+  /// Of a trajectory; what it knows of coefficients is what the one before has learnt.
+  Filter& of(std::size_t trajectory, const std::string& where) {
+    auto found = filters_.find(trajectory);
+    if (found == filters_.end()) {
+      if (a_.given("--state") && !filters_.empty())
+        throw_data({where, "a second trajectory", "one, with `state`",
+                    "Follow each with a state of its own."});
+      found = filters_.emplace(trajectory, Filter(model_, plan_->observing, options())).first;
+      if (filters_.size() > 1)
+        found->second.learn_from(filters_.at(now_));
+      else if (a_.given("--state") && std::filesystem::exists(a_.text("--state")))
+        found->second.continue_from(filter_state_from_text(read_file(a_.text("--state")),
+                                                           a_.text("--state"), model_,
+                                                           plan_->observing, options()));
+    }
+    now_ = trajectory;
+    return found->second;
+  }
+
   const Arguments& a_;
   const Model& model_;
-  FilterOptions options_;
-  std::optional<Columns> columns_;
+  std::optional<FilterPlan> plan_;
   std::map<std::size_t, Filter> filters_;
+  std::size_t now_ = 0;
   FilterSummary summary_;
   FilterRow last_;
+  Vector observed_;
 };
 
 /// Lines of standard input, each as soon as it is there.
@@ -246,10 +244,10 @@ struct AgainstTruth {
   void add(const FilterRow& row, const Eigen::VectorXd& truth) {
     for (Eigen::Index i = 0; i < truth.size(); ++i) {
       if (!std::isfinite(truth[i])) continue;
-      const double d = row.mean[i] - truth[i];
-      squares += d * d, spread += row.sd[i] * row.sd[i], ++values;
-      if (row.sd[i] > 0) nees += d * d / (row.sd[i] * row.sd[i]);
-      inside += truth[i] >= row.lower[i] && truth[i] <= row.upper[i];
+      const double d = row.state.mean[i] - truth[i];
+      squares += d * d, spread += row.state.sd[i] * row.state.sd[i], ++values;
+      if (row.state.sd[i] > 0) nees += d * d / (row.state.sd[i] * row.state.sd[i]);
+      inside += truth[i] >= row.state.lower[i] && truth[i] <= row.state.upper[i];
     }
   }
   Json json() const {
@@ -276,39 +274,12 @@ class Truth {
     against_.add(row, t.states.row(at - t.times.begin()).transpose());
   }
   const AgainstTruth& against() const { return against_; }
+  const Dataset& data() const { return data_; }
 
  private:
   Dataset data_;
   AgainstTruth against_;
 };
-
-Json filter_json(const Following& f, const Model& model, const Truth& truth, double seconds) {
-  const FilterSummary& s = f.summary();
-  Json state;
-  for (std::size_t i = 0; i < model.variables.size(); ++i)
-    state[model.variables[i]] = {{"mean", f.last().mean[static_cast<Eigen::Index>(i)]},
-                                 {"sd", f.last().sd[static_cast<Eigen::Index>(i)]}};
-  const std::string why = s.distrust();
-  Json j = {{"rows", s.rows},
-            {"values", s.values},
-            {"observed", f.observed()},
-            {"method", kFilterMethodNames[static_cast<std::size_t>(f.method())]},
-            {"coverage", s.coverage()},
-            {"level", f.options().level},
-            {"surprise", s.surprise},
-            {"log_score", s.log_score},
-            {"ranks", s.ranks},
-            {"gated", s.gated},
-            {"late", s.late},
-            {"lost", s.lost},
-            {"blown_up", s.blown_up},
-            {"state", state},
-            {"status", why.empty() ? "followed" : "not_followed"},
-            {"reason", why},
-            {"seconds", seconds}};
-  if (truth.against().values > 0) j["truth"] = truth.against().json();
-  return j;
-}
 
 std::string in_words(const Following& f, const Truth& truth, double seconds) {
   const FilterSummary& s = f.summary();
@@ -319,8 +290,8 @@ std::string in_words(const Following& f, const Truth& truth, double seconds) {
       100 * s.coverage());
   text += fmt::format(
       "Mean surprise {:.3g} (1 is normal), mean log score {:.4g}, method {} of {} observed.\n",
-      s.surprise, s.log_score, kFilterMethodNames[static_cast<std::size_t>(f.method())],
-      fmt::join(f.observed(), ", "));
+      s.surprise, s.log_score, kFilterMethodNames[static_cast<std::size_t>(f.filter().method())],
+      fmt::join(f.filter().observing().columns, ", "));
   if (s.gated + s.late + s.lost + s.blown_up > 0)
     text += fmt::format(
         "{} rows gated, {} late, the system lost {} time{}; {} members blew up and were "
@@ -336,6 +307,155 @@ std::string in_words(const Following& f, const Truth& truth, double seconds) {
   return text;
 }
 
+/// Writes rows as they come out, to a stream at once and to a file at the end; beside them what is
+/// learnt, and now and then where the filter is.
+class Answers {
+ public:
+  Answers(const Arguments& a, const Model& model, const Following& following, bool stream,
+          std::string output)
+      : a_(a),
+        model_(model),
+        following_(following),
+        truth_(a, model),
+        stream_(stream),
+        output_(std::move(output)) {}
+
+  /// A row just seen, of a trajectory.
+  void add(const FilterRow& row, std::size_t trajectory, const std::string& id) {
+    if (!waiting_.empty() && now_ != trajectory) {
+      if (a_.given("--report"))
+        throw_usage({"--report", "more than one trajectory", "one",
+                     "Choose it with --id, or follow them one by one."});
+      end_of_trajectory();
+    }
+    now_ = trajectory;
+    const int lag = following_.options().lag;
+    waiting_.try_emplace(trajectory, lag, [this, trajectory, id](const FilterRow& out) {
+      give(out, trajectory, id);
+    });
+    if (a_.given("--report") && row.status != FilterStatus::late) {
+      record_.observed.add(following_.observed());
+      if (following_.options().learn)
+        record_.coefficients.add(user_coefficients(following_.filter()));
+    }
+    waiting_.at(trajectory).add(row);
+    if (a_.given("--coefficients")) {
+      if (coefficients_.empty()) coefficients_ = coefficients_header(following_.filter());
+      coefficients_ += format_coefficients_row(following_.filter(), row.time);
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (a_.given("--state") && now - saved_ > std::chrono::seconds(1)) {
+      save_state();
+      saved_ = now;
+    }
+    throw_if_stopped();
+  }
+
+  void save_state() const {
+    if (!a_.given("--state") || following_.all().empty()) return;
+    const Filter& filter = following_.filter();
+    write_file(a_.text("--state"), filter_state_to_text(filter.state(), model_, filter.observing(),
+                                                        following_.options()));
+  }
+
+  void end() {
+    end_of_trajectory();
+    std::vector<FileText> files;
+    if (to_file()) files.push_back({output_, text_});
+    if (a_.given("--coefficients")) files.push_back({a_.text("--coefficients"), coefficients_});
+    std::string after;
+    if (a_.given("--model") && !following_.all().empty()) {
+      after = checked_model_text(model_after(following_.filter()));
+      files.push_back({a_.text("--model"), after});
+    }
+    std::string page;
+    if (a_.given("--report") && !record_.rows.kept().empty()) {
+      page = render_page(filter_page(following_.filter(), page_content()));
+      files.push_back({a_.text("--report"), page});
+    }
+    write_files(files);
+    save_state();
+  }
+
+  bool to_file() const { return output_ != "-"; }
+  const Truth& truth() const { return truth_; }
+
+ private:
+  void end_of_trajectory() {
+    if (const auto found = waiting_.find(now_); found != waiting_.end())
+      found->second.end(following_.all().at(now_));
+  }
+
+  FilterPageContent page_content() const {
+    FilterPageContent content{.record = record_,
+                              .summary = following_.summary(),
+                              .title = a_.given("--title") ? a_.text("--title") : "",
+                              .origin = origin(a_)};
+    const AgainstTruth& against = truth_.against();
+    if (against.values == 0) return content;
+    content.truth = truth_.data();
+    const Json json = against.json();
+    const auto number = [&](const char* name) {
+      return fmt::format("{:.4g}", json[name].get<double>());
+    };
+    content.against_truth.rows = {{"Truth inside the band", number("coverage")},
+                                  {"Root mean square error", number("rmse")},
+                                  {"Spread over error", number("spread_error")},
+                                  {"Normalised error squared", number("nees")}};
+    return content;
+  }
+
+  void give(const FilterRow& row, std::size_t trajectory, const std::string& id) {
+    if (a_.given("--report") && row.status != FilterStatus::late) record_.rows.add(row);
+    const std::string* shown_id = id.empty() ? nullptr : &id;
+    truth_.compare(row, trajectory);
+    if (a_.json() && !to_file()) {
+      if (stream_) print_text(row_json(row).dump() + "\n"), flush_output();
+      return;
+    }
+    if (!begun_) text_ = filter_header(model_, shown_id != nullptr, following_.options().ahead > 0);
+    begun_ = true;
+    text_ += format_filter_row(model_, row, shown_id);
+    if (to_file()) return;
+    print_text(text_);
+    flush_output();  // whoever reads has a row before the next one is read
+    text_.clear();
+  }
+
+  Json row_json(const FilterRow& row) const {
+    Json j = {{"t", row.time}};
+    const auto band = [](const StateBand& b, Eigen::Index i) {
+      return Json{
+          {"mean", b.mean[i]}, {"sd", b.sd[i]}, {"lower", b.lower[i]}, {"upper", b.upper[i]}};
+    };
+    for (Eigen::Index i = 0; i < row.forecast.size(); ++i) {
+      Json& of = j["state"][model_.variables[index(i)]];
+      of = band(row.state, i);
+      of["forecast"] = row.forecast[i];
+      of["forecast_sd"] = row.forecast_sd[i];
+      if (row.ahead) of["ahead"] = band(*row.ahead, i);
+    }
+    j["surprise"] = row.surprise;
+    j["log_score"] = row.log_score;
+    j["used"] = row.used;
+    j["status"] = kFilterStatusNames[static_cast<std::size_t>(row.status)];
+    return j;
+  }
+
+  const Arguments& a_;
+  const Model& model_;
+  const Following& following_;
+  Truth truth_;
+  bool stream_;
+  std::string output_;
+  std::map<std::size_t, LaggedRows> waiting_;
+  std::size_t now_ = 0;
+  std::string text_, coefficients_;  ///< not written yet
+  FilterRecord record_;
+  bool begun_ = false;
+  std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
+};
+
 int run_filter(const Arguments& a) {
   const Model model = load_model(a.positional(0));
   warn_of(a, model);
@@ -344,50 +464,52 @@ int run_filter(const Arguments& a) {
   const std::string output = a.given("--output") ? a.text("--output")
                              : stream            ? "-"
                                                  : "filtered.csv";
-  const bool to_file = output != "-";
-  if (to_file) check_output(output, {a.positional(0), path});
+  std::vector<std::filesystem::path> read_from = {a.positional(0), path};
+  needs(a, {"--title"}, a.given("--report"), "`report`");
+  for (const char* option : {"--model", "--coefficients", "--state", "--report"})
+    if (a.given(option)) {
+      check_output(a.text(option), read_from);
+      read_from.push_back(a.text(option));
+    }
+  if (output != "-") check_output(output, read_from);
+  if (a.given("--state") && a.given("--lag"))
+    throw_usage({"--state", "also --lag", "one of them",
+                 "Rows that wait would be lost with a service that is stopped."});
   Following following(a, model);
-  Truth truth(a, model);
-  std::string text;  // not written yet
-  bool begun = false;
+  Answers answers(a, model, following, stream, output);
   const auto begin = std::chrono::steady_clock::now();
-  const auto give = [&](const FilterRow& row, std::size_t trajectory, const std::string* id) {
-    if (!begun) text = filter_header(model, id != nullptr);
-    begun = true;
-    text += format_filter_row(model, row, id);
-    truth.compare(row, trajectory);
-    throw_if_stopped();
-    if (to_file || a.json()) return;
-    print_text(text);
-    flush_output();  // whoever reads has a row before the next one is read
-    text.clear();
-  };
-  if (stream) {
-    follow_lines(model, following, [&](const FilterRow& row) { give(row, 0, nullptr); });
-  } else {
-    ReadOptions read = reading(a, model);
-    if (!a.given("--missing")) read.missing = MissingRule::keep;
-    const TableInfo table =
-        stream_observations({path}, read, [&](const TableInfo& info, const TableRow& row) {
-          if (!following.has_begun()) following.begin(info.variables, info.source);
-          const std::string& id = info.ids[row.trajectory];
-          give(following.row(row.trajectory, row.time, row.values,
-                             fmt::format("{}, line {}", info.source, row.number)),
-               row.trajectory, id.empty() ? nullptr : &id);
-          return true;
-        });
-    say_reading(a, table);
+  try {
+    if (stream) {
+      follow_lines(model, following, [&](const FilterRow& row) { answers.add(row, 0, ""); });
+    } else {
+      ReadOptions read = reading(a, model);
+      if (!a.given("--missing")) read.missing = MissingRule::keep;
+      const TableInfo table =
+          stream_observations({path}, read, [&](const TableInfo& info, const TableRow& row) {
+            if (!following.has_begun()) following.begin(info.variables, info.source);
+            answers.add(following.row(row.trajectory, row.time, row.values,
+                                      fmt::format("{}, line {}", info.source, row.number)),
+                        row.trajectory, info.ids[row.trajectory]);
+            return true;
+          });
+      say_reading(a, table);
+    }
+  } catch (const Interrupted&) {
+    answers.save_state();
+    throw;
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (to_file) write_file(output, text);
+  answers.end();
   if (following.summary().rows == 0) throw_data({path, "no row", "rows to follow", "Give some."});
-  if (a.json())
-    put_json(filter_json(following, model, truth, seconds));
-  else if (to_file)
-    say(a, in_words(following, truth, seconds) + "\nRows written to " + output);
+  if (a.json()) {
+    Json json = filter_json(following.summary(), following.filter(), following.last(), seconds);
+    if (answers.truth().against().values > 0) json["truth"] = answers.truth().against().json();
+    put_json(json);
+  } else if (answers.to_file())
+    say(a, in_words(following, answers.truth(), seconds) + "\nRows written to " + output);
   else if (!a.quiet())
-    print_error(in_words(following, truth, seconds) + "\n");
+    print_error(in_words(following, answers.truth(), seconds) + "\n");
   if (const std::string why = following.summary().distrust(); !why.empty()) {
     complain(why);
     return kNotTrusted;
@@ -396,6 +518,61 @@ int run_filter(const Arguments& a) {
 }
 
 }  // namespace
+
+FilterPlan filter_plan(const Arguments& a, const Model& model,
+                       const std::vector<std::string>& names, const std::string& source) {
+  FilterPlan plan{filter_options(a, model)};
+  Observing& observing = plan.observing;
+  std::vector<std::string> sums;
+  if (a.given("--observe")) sums = a.words("--observe");
+  const auto is_variable = [&](const std::string& name) {
+    const auto variables = model.measured_variables();
+    return std::find(variables.begin(), variables.end(), name) != variables.end();
+  };
+  if (!sums.empty() && std::none_of(names.begin(), names.end(), is_variable))
+    observing.H.resize(0, model.dimension());
+  else
+    observing = observing_variables(model, names, source);
+  for (const std::string& text : sums) add_observing(observing, model, text);
+  const auto place = [&](const std::string& name) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end())
+      throw_data({source, fmt::format("no column {}", name),
+                  fmt::format("one among {}", fmt::join(names, ", ")), "Name it in the table."});
+    return static_cast<std::size_t>(at - names.begin());
+  };
+  for (const std::string& name : observing.columns) plan.observed.push_back(place(name));
+  for (int j = 0; j < model.inputs.measured(); ++j)
+    plan.inputs.push_back(place(model.inputs.names[static_cast<std::size_t>(j)]));
+  plan.options.noise = noise_given(a, static_cast<Eigen::Index>(plan.observed.size()));
+  return plan;
+}
+
+Json filter_json(const FilterSummary& s, const Filter& filter, const FilterRow& last,
+                 double seconds) {
+  Json state;
+  for (std::size_t i = 0; i < filter.model().variables.size(); ++i)
+    state[filter.model().variables[i]] = {{"mean", last.state.mean[static_cast<Eigen::Index>(i)]},
+                                          {"sd", last.state.sd[static_cast<Eigen::Index>(i)]}};
+  const std::string why = s.distrust();
+  return {{"rows", s.rows},
+          {"values", s.values},
+          {"observed", filter.observing().columns},
+          {"method", kFilterMethodNames[static_cast<std::size_t>(filter.method())]},
+          {"coverage", s.coverage()},
+          {"level", filter.options().level},
+          {"surprise", s.surprise},
+          {"log_score", s.log_score},
+          {"ranks", s.ranks},
+          {"gated", s.gated},
+          {"late", s.late},
+          {"lost", s.lost},
+          {"blown_up", s.blown_up},
+          {"state", state},
+          {"status", why.empty() ? "followed" : "not_followed"},
+          {"reason", why},
+          {"seconds", seconds}};
+}
 
 Command filter_command() {
   const FilterOptions d;
@@ -419,8 +596,23 @@ Command filter_command() {
       {"--from", "T", "the time of --init (default: that of the first row)", ""},
       {"--robust", "", "do not use rows that are less likely than --gate; a third in a row is", ""},
       {"--gate", "P", "that probability", fmt::format("{}", d.gate)},
+      {"--learn", "", "move the coefficients with the data, too; auto is iterated then", ""},
+      {"--drift", "Q",
+       "how fast they change: sd per root of a time unit, in units of their sd\nin the model; 0: "
+       "not at all; auto: slowly, and while rows surprise fast",
+       "auto"},
+      {"--model", "FILE", "the model from where the rows end, with what was learnt", ""},
+      {"--coefficients", "FILE", "CSV of every coefficient's mean and sd, row by row", ""},
+      {"--lag", "L", "rows come out L rows later, smoothed by these", ""},
+      {"--ahead", "T", "also the forecast T after every row", ""},
+      {"--state", "FILE",
+       "where the filter is: read at the start, if it is there, and kept as rows\ncome, so that a "
+       "stopped service goes on with the same bits",
+       ""},
       {"--level", "P", "confidence level of the band", fmt::format("{}", d.level)},
       {"--truth", "FILE", "the true states, data as for fit: the filter is compared with them", ""},
+      report_option(),
+      {"--title", "TEXT", "title of the page", ""},
       seed_option(),
       threads_option(),
       {"--output", "FILE",

@@ -24,6 +24,8 @@ enum class Purpose : std::uint32_t {
   filter_jitter = 14,
   filter_resample = 15,
   filter_start = 16,
+  filter_drift = 17,
+  filter_ahead = 18,
   attractor = 20,
 };
 

@@ -176,8 +176,28 @@ void rotate_members(Matrix& members, Stream& stream) {
   members = (frame * R.topRows(k)).rowwise() + mean.transpose();
 }
 
-void inflate_members(Matrix& members, double factor) {
-  const Vector mean = mean_of(members);
+void drift_members(Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> members, const Matrix& R,
+                   Stream& stream) {
+  const Eigen::Index N = members.rows(), k = members.cols(), p = R.cols();
+  Eigen::MatrixXd Z(N, p);
+  for (Eigen::Index i = 0; i < N; ++i)
+    for (Eigen::Index j = 0; j < p; ++j) Z(i, j) = stream.normal();
+  if (N > k + p) {
+    const auto frame = [N](const Eigen::MatrixXd& of) -> Eigen::MatrixXd {
+      return Eigen::HouseholderQR<Eigen::MatrixXd>(of).householderQ() *
+             Eigen::MatrixXd::Identity(N, of.cols());
+    };
+    Eigen::MatrixXd taken(N, k + 1);
+    taken << Vector::Ones(N), members;
+    const Eigen::MatrixXd Q = frame(taken);
+    for (int twice = 0; twice < 2; ++twice) Z -= Q * (Q.transpose() * Z);
+    Z = std::sqrt(static_cast<double>(N - 1)) * frame(Z);
+  }
+  members.rightCols(R.rows()) += Z * R.transpose();
+}
+
+void inflate_members(Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> members, double factor) {
+  const Vector mean = members.colwise().mean().transpose();
   members = (factor * (members.rowwise() - mean.transpose())).rowwise() + mean.transpose();
 }
 

@@ -51,8 +51,13 @@ int iterated_analysis(Matrix& members, const MembersFlow& flow, const Seen& seen
 /// orthonormal and of no mean, B is drawn anew, uniformly.
 void rotate_members(Matrix& members, Stream& stream);
 
+/// Members to whose last columns a random change is added, of no mean and covariance R Rᵀ: exactly,
+/// and uncorrelated with all columns, where there are members enough for that; else by chance.
+void drift_members(Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> members, const Matrix& R,
+                   Stream& stream);
+
 /// Anomalies times a factor.
-void inflate_members(Matrix& members, double factor);
+void inflate_members(Eigen::Ref<Matrix, 0, Eigen::OuterStride<>> members, double factor);
 
 /// Particles: members with weights that sum to 1.
 EnsembleMoments weighted_moments(const Matrix& members, const Vector& weights);

@@ -14,7 +14,7 @@ constexpr double kBound = 1e6, kMostKicks = 1e4;
 }  // namespace
 
 Carrier::Carrier(const Model& model, Eigen::Index members, double tolerance, std::uint64_t seed,
-                 int threads)
+                 int threads, Carried carried)
     : model_(model), threads_(threads), signal_(std::make_shared<InputSignal>()) {
   solver_.rtol = solver_.atol = tolerance;
   solver_.bound = kBound * model.data_scale;
@@ -26,6 +26,26 @@ Carrier::Carrier(const Model& model, Eigen::Index members, double tolerance, std
   std::vector<VectorField> fields;
   for (Eigen::Index i = 0; i < members; ++i)
     fields.push_back(posterior->draw(seed, static_cast<std::uint64_t>(i)));
+  drawn_.resize(members, 0);
+  if (carried == Carried::coefficients) {
+    const PolynomialPosterior sets = polynomial_posterior(model);
+    joint_ = sets.joint(kLeastCarried);
+    library_ = sets.library();
+    numbers_ = numbers_inside(library_, joint_.support);
+    drawn_.resize(members, joint_.mean.size());
+    for (Eigen::Index i = 0; i < members; ++i) {
+      const PolynomialField& field = *fields[index(i)].polynomial();
+      Eigen::Index c = 0;
+      for (const FieldTerm& t : joint_.support)
+        drawn_(i, c++) = field.coefficients(t.equation, t.term);
+      // A draw without the function has no number in it.
+      for (const int k : numbers_) {
+        const double z = field.numbers[static_cast<std::size_t>(k)];
+        drawn_(i, c) = z != 0 ? z : joint_.mean[c];
+        ++c;
+      }
+    }
+  }
   if (model.kind == ModelKind::flow && model.inputs.size() == 0 && fields.front().polynomial()) {
     for (Eigen::Index first = 0; first < members; first += kPerBlock) {
       LaneProblems& block = blocks_.emplace_back();
@@ -45,8 +65,38 @@ Carrier::Carrier(const Model& model, Eigen::Index members, double tolerance, std
   for (const VectorField& field : fields) fields_.push_back(driven_field(model, field, measured));
 }
 
+/// The fields of the members' own coefficients, behind their states.
+void Carrier::take_coefficients(const Matrix& members) {
+  const int n = model_.dimension();
+  const auto terms = static_cast<Eigen::Index>(joint_.support.size());
+  if (blocks_.empty()) {
+    const auto measured = model_.inputs.measured() > 0 ? signal_ : nullptr;
+    for (Eigen::Index i = 0; i < members.rows(); ++i) {
+      const Vector theta = members.row(i).tail(joint_.mean.size()).transpose();
+      fields_[index(i)] =
+          driven_field(model_, VectorField(dense({library_, joint_.support, theta}, n)), measured);
+    }
+    return;
+  }
+  const int all_terms = library_.size();
+  const std::size_t all_numbers = library_.functions ? library_.functions->numbers().size() : 0;
+  for (Eigen::Index i = 0; i < members.rows(); ++i) {
+    LaneProblems& block = blocks_[index(i / kPerBlock)];
+    const Eigen::Index at = i % kPerBlock;
+    std::fill_n(block.coefficients.begin() + at * n * all_terms, n * all_terms, 0.0);
+    const double* theta = members.row(i).data() + n;
+    for (std::size_t c = 0; c < joint_.support.size(); ++c) {
+      const FieldTerm& t = joint_.support[c];
+      block.coefficients[index((at * n + t.equation) * all_terms + t.term)] = theta[c];
+    }
+    for (std::size_t k = 0; k < numbers_.size(); ++k)
+      block.numbers[index(at) * all_numbers + static_cast<std::size_t>(numbers_[k])] =
+          theta[terms + static_cast<Eigen::Index>(k)];
+  }
+}
+
 void Carrier::carry_part(Matrix& members, double t, double until, std::vector<char>& alive) {
-  const Eigen::Index n = members.cols();
+  const Eigen::Index n = model_.dimension();
   const double times[] = {until};
   if (!blocks_.empty()) {
     parallel_for(threads_, blocks_.size(), [&](std::size_t b) {
@@ -55,7 +105,9 @@ void Carrier::carry_part(Matrix& members, double t, double until, std::vector<ch
       LaneProblems& block = blocks_[b];
       block.t0 = t;
       block.times = times;
-      block.starts.assign(members.row(first).data(), members.row(first).data() + size * n);
+      block.starts.resize(index(size * n));
+      for (Eigen::Index i = 0; i < size; ++i)
+        for (Eigen::Index j = 0; j < n; ++j) block.starts[index(i * n + j)] = members(first + i, j);
       const int stride = lane_stride(1);
       std::vector<double> states(index(size * n * stride));
       std::vector<TrajectoryEnd> ends(index(size));
@@ -70,17 +122,18 @@ void Carrier::carry_part(Matrix& members, double t, double until, std::vector<ch
   }
   parallel_for(threads_, fields_.size(), [&](std::size_t k) {
     const auto i = static_cast<Eigen::Index>(k);
-    const Solution one = solve(fields_[k], t, members.row(i).transpose(), times, solver_);
+    const Solution one = solve(fields_[k], t, members.row(i).head(n).transpose(), times, solver_);
     if (one.outputs == 0)
       alive[k] = 0;
     else
-      members.row(i) = one.states.row(0);
+      members.row(i).head(n) = one.states.row(0);
   });
 }
 
 long Carrier::carry(Matrix& members, double t, double until, const InputSignal& inputs,
                     Stream& kicks) {
   *signal_ = inputs;
+  if (drawn_.cols() > 0) take_coefficients(members);
   const Matrix before = members;
   std::vector<char> alive(index(members.rows()), 1);
   const bool forced = model_.trajectory && model_.trajectory->forcing.present();

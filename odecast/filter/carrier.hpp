@@ -9,14 +9,28 @@
 
 namespace odecast {
 
-/// Carries members (rows) from time to time, each by a draw of the posterior of its own: member i
-/// has draw i of the seed, at all times. Everything in model units. The model must outlive it.
+/// Whose coefficients a member of an ensemble is carried by.
+enum class Carried {
+  draws,  ///< those of a draw of the posterior: member i has draw i of the seed, at all times
+  coefficients,  ///< its own: they stand behind its state
+};
+
+/// Terms less probable than that are not carried.
+inline constexpr double kLeastCarried = 0.01;
+
+/// Carries members (rows) from time to time, each by equations of its own. Everything in model
+/// units. The model must outlive it.
 class Carrier {
  public:
   /// Flows are integrated to `tolerance`, relative to a variable's value and, in model units,
-  /// absolute.
+  /// absolute. Only models with a `polynomial` part have coefficients to carry.
   Carrier(const Model& model, Eigen::Index members, double tolerance, std::uint64_t seed,
-          int threads);
+          int threads, Carried carried);
+
+  /// Of carried coefficients: terms, mean and covariance in the posterior.
+  const PolynomialPosterior::Joint& joint() const { return joint_; }
+  /// Those of every member's draw, members × coefficients; no columns where they are not carried.
+  const Matrix& drawn() const { return drawn_; }
 
   /// From t to `until`, driven by the signal, which has a column for each measured input. What the
   /// equations do not explain enters as kicks, one for each interval of the model's forcing. Of a
@@ -26,10 +40,15 @@ class Carrier {
 
  private:
   void carry_part(Matrix& members, double t, double until, std::vector<char>& alive);
+  void take_coefficients(const Matrix& members);
 
   const Model& model_;
   int threads_;
   SolverOptions solver_;
+  TermLibrary library_;
+  PolynomialPosterior::Joint joint_;
+  std::vector<int> numbers_;  ///< behind the joint coefficients
+  Matrix drawn_;
   /// Where all fields have terms: side by side, in blocks.
   std::vector<LaneProblems> blocks_;
   std::vector<VectorField> keeps_terms_;  ///< the first, whose basis the blocks have

@@ -27,6 +27,11 @@ constexpr double kFewest = 10;
 /// Of the bandwidth that is best for a normal distribution: others have more than one heap (Musso,
 /// Oudjane & Le Gland 2001).
 constexpr double kNarrower = 0.5;
+/// Drift of coefficients that are learnt, where none is given: in units of their sd in the
+/// posterior, and fast in addition of their size; per root of a time unit.
+constexpr double kSlowDrift = 0.05, kFastDrift = 1, kFastChange = 0.02;
+/// Rows whose surprise tells that noise or model were wrong from the beginning.
+constexpr long kEarly = 30;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Streams of one row have numbers of their own.
@@ -53,13 +58,21 @@ double normal_below(double z) { return 0.5 * std::erfc(-z * 0.70710678118654752)
 
 FilterMethod method_of(const Model& model, const FilterOptions& options) {
   if (options.method != FilterMethod::automatic) return options.method;
-  return model.dimension() <= kMostParticleVariables ? FilterMethod::particle
-                                                     : FilterMethod::iterated;
+  return model.dimension() <= kMostParticleVariables && !options.learn ? FilterMethod::particle
+                                                                       : FilterMethod::iterated;
+}
+
+/// An ensemble of fewer members knows nothing of most directions.
+Eigen::Index least_members(const Model& model, const FilterOptions& options) {
+  if (!options.learn) return 3;
+  return 2 * (model.dimension() + polynomial_posterior(model).joint(kLeastCarried).mean.size());
 }
 
 Eigen::Index members_of(const Model& model, const FilterOptions& options) {
   if (options.members > 0) return options.members;
-  return method_of(model, options) == FilterMethod::particle ? kParticles : kMembers;
+  const Eigen::Index usual =
+      method_of(model, options) == FilterMethod::particle ? kParticles : kMembers;
+  return std::max(usual, least_members(model, options));
 }
 
 /// A solver's error that no row shows: a thousandth of the least noise.
@@ -81,6 +94,24 @@ void check(const Model& model, const Observing& observing, const FilterOptions& 
                  "a number between 0 and 0.5", "The default is 1e-6.");
   require_option(o.inflation >= 1 && o.inflation < 10, "`inflation`",
                  fmt::format("{}", o.inflation), "a number from 1 to 10", "The default is 1.01.");
+  if (o.learn) {
+    require_option(model.polynomial() != nullptr, "`learn`", "a model without equations",
+                   "one whose coefficients can move",
+                   "Its draws are weighed by `method` particle, without `learn`.");
+    const Eigen::Index least = least_members(model, o);
+    require_option(o.members == 0 || o.members >= least, "`members`", fmt::format("{}", o.members),
+                   fmt::format("at least {}, twice as many as variables and coefficients", least),
+                   "Leave it out for the default.");
+  }
+  require_option(!o.drift || o.learn, "`drift`", "no `learn`", "both",
+                 "Only coefficients that are learnt drift.");
+  require_option(!o.drift || (*o.drift >= 0 && *o.drift <= 1e6), "`drift`",
+                 fmt::format("{}", o.drift.value_or(0)), "a number from 0 to 1000000",
+                 "Leave it out: it is slow, and fast while rows surprise.");
+  require_option(o.lag >= 0 && o.lag <= 1000, "`lag`", fmt::format("{}", o.lag),
+                 "a whole number of rows from 0 to 1000", "Some five to twenty are usual.");
+  require_option(o.ahead >= 0 && std::isfinite(o.ahead), "`ahead`", fmt::format("{}", o.ahead),
+                 "a time above 0", "It is in the units of the model's times.");
   const auto columns = static_cast<Eigen::Index>(observing.columns.size());
   if (o.noise) {
     require_option(o.noise->size() == columns, "`noise`", fmt::format("{} values", o.noise->size()),
@@ -110,9 +141,12 @@ Filter::Filter(const Model& model, Observing observing, const FilterOptions& opt
       options_(options),
       method_(method_of(model, options)),
       carrier_(model, members_of(model, options), tolerance_of(model, observing_, options),
-               options.seed, options.threads),
-      members_(members_of(model, options), model.dimension()),
-      weights_(Vector::Constant(members_.rows(), 1 / static_cast<double>(members_.rows()))) {
+               options.seed, options.threads,
+               options.learn ? Carried::coefficients : Carried::draws),
+      now_{Matrix(members_of(model, options),
+                  model.dimension() * (1 + options.lag) + carrier_.drawn().cols()),
+           Vector::Constant(members_of(model, options),
+                            1 / static_cast<double>(members_of(model, options)))} {
   const auto is_state = [&](const std::optional<Vector>& v, const char* option) {
     if (!v) return;
     require_option(v->size() == model.dimension() && v->allFinite(), option,
@@ -121,6 +155,9 @@ Filter::Filter(const Model& model, Observing observing, const FilterOptions& opt
   };
   is_state(options.init, "`init`");
   is_state(options.init_sd, "`init_sd`");
+  now_.members.setZero();
+  now_.members.middleCols(model.dimension(), carrier_.drawn().cols()) = carrier_.drawn();
+  if (options.learn) drift_root_ = covariance_root(carrier_.joint().covariance);
 }
 
 /// In model units: y = H (offset + scale v).
@@ -128,7 +165,7 @@ Seen Filter::seen_of(const Vector& values) const {
   const Vector noise =
       options_.noise
           ? *options_.noise
-          : Vector(observing_.H * model_.noise_at(model_.scaling.to_user(moments().mean)));
+          : Vector(observing_.H * model_.noise_at(model_.scaling.to_user(moments(states()).mean)));
   std::vector<Eigen::Index> rows;
   for (Eigen::Index j = 0; j < values.size(); ++j)
     if (std::isfinite(values[j])) rows.push_back(j);
@@ -143,43 +180,82 @@ Seen Filter::seen_of(const Vector& values) const {
   return seen;
 }
 
-EnsembleMoments Filter::moments() const {
-  return method_ == FilterMethod::particle ? weighted_moments(members_, weights_)
-                                           : ensemble_moments(members_);
+EnsembleMoments Filter::moments(const Matrix& states) const {
+  return method_ == FilterMethod::particle ? weighted_moments(states, now_.weights)
+                                           : ensemble_moments(states);
 }
 
-void Filter::describe_state(Vector& mean, Vector& sd) const {
-  const EnsembleMoments m = moments();
-  mean = model_.scaling.to_user(m.mean);
-  sd = model_.scaling.scale.cwiseProduct(m.covariance.diagonal().cwiseMax(0).cwiseSqrt());
+/// What was seen, of members with more than their state behind it.
+Seen Filter::padded(const Seen& seen) const {
+  Seen all{Matrix::Zero(seen.size(), now_.members.cols()), seen.values, seen.sd};
+  all.H.leftCols(seen.H.cols()) = seen.H;
+  return all;
 }
 
-void Filter::describe_bands(FilterRow& row) const {
+StateBand Filter::band(const Matrix& states) const {
+  const EnsembleMoments m = moments(states);
+  StateBand band;
+  band.mean = model_.scaling.to_user(m.mean);
+  band.sd = model_.scaling.scale.cwiseProduct(m.covariance.diagonal().cwiseMax(0).cwiseSqrt());
   const double c = normal_quantile((1 + options_.level) / 2), tail = (1 - options_.level) / 2;
-  row.lower = row.mean - c * row.sd;
-  row.upper = row.mean + c * row.sd;
+  band.lower = band.mean - c * band.sd;
+  band.upper = band.mean + c * band.sd;
   if (method_ == FilterMethod::particle) {
-    std::vector<std::pair<double, double>> one(index(members_.rows()));
-    for (Eigen::Index i = 0; i < members_.cols(); ++i) {
-      for (Eigen::Index k = 0; k < members_.rows(); ++k)
-        one[index(k)] = {members_(k, i), weights_[k]};
+    std::vector<std::pair<double, double>> one(index(states.rows()));
+    for (Eigen::Index i = 0; i < states.cols(); ++i) {
+      for (Eigen::Index k = 0; k < states.rows(); ++k)
+        one[index(k)] = {states(k, i), now_.weights[k]};
       const double offset = model_.scaling.offset[i], scale = model_.scaling.scale[i];
-      row.lower[i] = offset + scale * weighted_quantile(one, tail);
-      row.upper[i] = offset + scale * weighted_quantile(one, 1 - tail);
+      band.lower[i] = offset + scale * weighted_quantile(one, tail);
+      band.upper[i] = offset + scale * weighted_quantile(one, 1 - tail);
     }
   }
-  for (Eigen::Index i = 0; i < row.lower.size(); ++i)
-    if (model_.is_positive(i)) row.lower[i] = std::max(row.lower[i], 0.0);
+  for (Eigen::Index i = 0; i < band.lower.size(); ++i)
+    if (model_.is_positive(i)) band.lower[i] = std::max(band.lower[i], 0.0);
+  return band;
+}
+
+StateBand Filter::band_before(int rows) const {
+  const int n = model_.dimension();
+  return band(now_.members.middleCols(now_.members.cols() - (options_.lag - rows + 1) * n, n));
+}
+
+std::vector<StateBand> Filter::recent() const {
+  std::vector<StateBand> bands;
+  for (int back = static_cast<int>(std::min<long>(options_.lag, now_.rows)) - 1; back >= 0; --back)
+    bands.push_back(back > 0 ? band_before(back) : band(states()));
+  return bands;
+}
+
+/// States move on to the place of those one row before.
+void Filter::remember() {
+  const Eigen::Index n = model_.dimension(), past = options_.lag * n;
+  if (past == 0) return;
+  const Eigen::Index first = now_.members.cols() - past;
+  const Matrix before = now_.members.middleCols(first, past - n);
+  now_.members.middleCols(first, n) = Matrix(states());
+  now_.members.rightCols(past - n) = before;
+}
+
+/// Inputs stay as they are in the row.
+StateBand Filter::look_ahead(const Vector& inputs) {
+  Matrix members = now_.members;
+  InputSignal signal;
+  if (inputs.size() > 0) signal = {{now_.time}, inputs.transpose()};
+  Stream kicks(options_.seed, Purpose::filter_ahead, of_row(now_.rows));
+  carrier_.carry(members, now_.time, now_.time + options_.ahead / model_.scaling.time, signal,
+                 kicks);
+  return band(members.leftCols(model_.dimension()));
 }
 
 /// Members normal around a state in model units, all of the same weight.
 void Filter::scatter(const Vector& mean, const Vector& sd) {
-  for (Eigen::Index k = 0; k < members_.rows(); ++k) {
-    Stream stream(options_.seed, Purpose::filter_start, of_row(rows_, k));
-    for (Eigen::Index i = 0; i < members_.cols(); ++i)
-      members_(k, i) = mean[i] + sd[i] * stream.normal();
+  for (Eigen::Index k = 0; k < now_.members.rows(); ++k) {
+    Stream stream(options_.seed, Purpose::filter_start, of_row(now_.rows, k));
+    for (Eigen::Index i = 0; i < mean.size(); ++i)
+      now_.members(k, i) = mean[i] + sd[i] * stream.normal();
   }
-  weights_.setConstant(1 / static_cast<double>(members_.rows()));
+  now_.weights.setConstant(1 / static_cast<double>(now_.members.rows()));
 }
 
 /// Members from where the data of the model end, if their spread at the time is that of a forecast
@@ -194,14 +270,15 @@ bool Filter::continues_to(double time, const InputSignal& inputs) {
   scatter(model_.scaling.to_model(model_.last_state),
           model_.last_state_sd ? Vector(model_.last_state_sd->cwiseQuotient(model_.scaling.scale))
                                : Vector(Vector::Zero(model_.dimension())));
-  for (Eigen::Index k = 0; k < members_.rows(); ++k)
+  for (Eigen::Index k = 0; k < now_.members.rows(); ++k)
     if (const auto drawn = posterior->draw_start(options_.seed, static_cast<std::uint64_t>(k)))
-      members_.row(k) = drawn->transpose();
-  Stream kicks(options_.seed, Purpose::forcing, of_row(rows_));
+      states().row(k) = drawn->transpose();
+  Stream kicks(options_.seed, Purpose::forcing, of_row(now_.rows));
   const double far = 1000 * model_.step / model_.scaling.time;
-  if (time - end > far || carrier_.carry(members_, end, time, inputs, kicks) * 2 > members_.rows())
+  if (time - end > far ||
+      carrier_.carry(now_.members, end, time, inputs, kicks) * 2 > now_.members.rows())
     return false;
-  const EnsembleMoments m = ensemble_moments(members_);
+  const EnsembleMoments m = ensemble_moments(now_.members);
   double square = 0, varies = 0;
   for (Eigen::Index i = 0; i < sd.size(); ++i)
     if (sd[i] > 0) square += m.covariance(i, i) / (sd[i] * sd[i]), ++varies;
@@ -211,9 +288,9 @@ bool Filter::continues_to(double time, const InputSignal& inputs) {
 /// The state as it is before the first row: what was given, the end of the model's data, or what is
 /// known of the system.
 void Filter::begin(double time, const InputSignal& inputs) {
-  time_ = time;
+  now_.time = time;
   if (options_.init) {
-    if (options_.from) time_ = *options_.from / model_.scaling.time;
+    if (options_.from) now_.time = *options_.from / model_.scaling.time;
     scatter(model_.scaling.to_model(*options_.init),
             options_.init_sd ? Vector(options_.init_sd->cwiseQuotient(model_.scaling.scale))
                              : Vector(Vector::Zero(model_.dimension())));
@@ -236,44 +313,78 @@ void Filter::seek(const Seen& seen) {
     }
   }
   scatter(mean, model_.climatological_sd().cwiseQuotient(model_.scaling.scale));
-  if (seen.size() > 0) kalman_analysis(members_, seen);
+  if (seen.size() == 0) return;
+  Matrix scattered = states();  // which says nothing of coefficients
+  kalman_analysis(scattered, seen);
+  states() = scattered;
 }
 
+bool Filter::surprised() const { return now_.averaged > kFound; }
+
+/// Coefficients as a random walk; before they are carried over an interval of that duration, in
+/// the user's units.
+void Filter::drift(double duration) {
+  const bool fast = surprised() && !options_.drift;
+  const double root = std::sqrt(duration),
+               sd = root * options_.drift.value_or(fast ? kFastDrift : kSlowDrift);
+  if (!(sd > 0)) return;
+  const Eigen::Index n = model_.dimension(), P = drift_root_.rows();
+  Matrix R = sd * drift_root_;
+  if (fast) {
+    const Vector size = moments(now_.members.middleCols(n, P)).mean;
+    Matrix C = R * R.transpose();
+    C.diagonal() += (root * kFastChange * size).cwiseAbs2();
+    R = covariance_root(C);
+  }
+  Stream stream(options_.seed, Purpose::filter_drift, of_row(now_.rows));
+  drift_members(now_.members.leftCols(n + P), R, stream);
+}
+
+/// A state is jittered by a kernel; coefficients that are learnt are drawn towards their mean by as
+/// much as their kernel widens them, so that their covariance stays (Liu & West 2001).
 void Filter::resample() {
-  const Eigen::Index N = members_.rows(), n = members_.cols();
-  if (effective_members(weights_) >= static_cast<double>(N) / 3) return;
-  const Matrix root = covariance_root(weighted_moments(members_, weights_).covariance);
+  const Eigen::Index N = now_.members.rows(), n = model_.dimension(), P = carrier_.drawn().cols();
+  if (effective_members(now_.weights) >= static_cast<double>(N) / 3) return;
+  const auto part = now_.members.leftCols(n + P);
+  const EnsembleMoments m = weighted_moments(part, now_.weights);
+  const Matrix root = covariance_root(m.covariance);
   const double bandwidth =
-      kNarrower * power_of(static_cast<double>(N), -1 / (static_cast<double>(n) + 4));
-  Stream uniform(options_.seed, Purpose::filter_resample, of_row(rows_));
-  const std::vector<Eigen::Index> from = resampled(weights_, uniform.uniform());
-  const Matrix before = members_;
-  Vector z(n);
+      kNarrower * power_of(static_cast<double>(N), -1 / (static_cast<double>(n + P) + 4));
+  const double nearer = 1 - std::sqrt(1 - bandwidth * bandwidth);
+  Stream uniform(options_.seed, Purpose::filter_resample, of_row(now_.rows));
+  const std::vector<Eigen::Index> from = resampled(now_.weights, uniform.uniform());
+  const Matrix before = now_.members;
+  Vector z(n + P);
   for (Eigen::Index k = 0; k < N; ++k) {
-    Stream stream(options_.seed, Purpose::filter_jitter, of_row(rows_, k));
+    Stream stream(options_.seed, Purpose::filter_jitter, of_row(now_.rows, k));
     for (double& one : z) one = stream.normal();
     const double far = k % 100 == 37 ? kFar : k % 100 == 73 ? kFarther : 1;
-    members_.row(k) = before.row(from[index(k)]) + (far * bandwidth * (root * z)).transpose();
+    auto member = now_.members.row(k);
+    member = before.row(from[index(k)]);
+    const Vector jitter = bandwidth * (root * z);
+    member.head(n) += far * jitter.head(n).transpose();
+    member.segment(n, P) +=
+        jitter.tail(P).transpose() + nearer * (m.mean.tail(P).transpose() - member.segment(n, P));
   }
-  weights_.setConstant(1 / static_cast<double>(N));
+  now_.weights.setConstant(1 / static_cast<double>(N));
 }
 
 /// Bayes' rule for particles. Where hardly any of them is near the row, weights say nothing of what
 /// lies between: then the ensemble's rule, for members as far apart as the row is surprising.
 void Filter::analyse_particles(const Seen& seen, FilterRow& row) {
-  Vector weights = weights_;
-  row.log_score = weigh(members_, weights, seen);
+  Vector weights = now_.weights;
+  row.log_score = weigh(states(), weights, seen);
   if (effective_members(weights) >= kFewest) {
-    weights_ = std::move(weights);
+    now_.weights = std::move(weights);
     return;
   }
-  Stream uniform(options_.seed, Purpose::filter_resample, of_row(rows_, 1));
-  const Matrix before = members_;
-  const std::vector<Eigen::Index> from = resampled(weights_, uniform.uniform());
-  for (Eigen::Index k = 0; k < before.rows(); ++k) members_.row(k) = before.row(from[index(k)]);
-  weights_.setConstant(1 / static_cast<double>(before.rows()));
-  inflate_members(members_, std::sqrt(std::clamp(row.surprise, 1.0, kMostSurprised)));
-  kalman_analysis(members_, seen);
+  Stream uniform(options_.seed, Purpose::filter_resample, of_row(now_.rows, 1));
+  const Matrix before = now_.members;
+  const std::vector<Eigen::Index> from = resampled(now_.weights, uniform.uniform());
+  for (Eigen::Index k = 0; k < before.rows(); ++k) now_.members.row(k) = before.row(from[index(k)]);
+  now_.weights.setConstant(1 / static_cast<double>(before.rows()));
+  inflate_members(states(), std::sqrt(std::clamp(row.surprise, 1.0, kMostSurprised)));
+  kalman_analysis(now_.members, padded(seen));
 }
 
 /// Bayes' rule at a row; `before` are the members at the time `begin` of the row before.
@@ -284,26 +395,27 @@ void Filter::analyse(double begin, double time, const InputSignal& inputs, const
     case FilterMethod::iterated: {
       const auto flow = [&](const Matrix& from) {
         Matrix to = from;
-        Stream kicks(options_.seed, Purpose::forcing, of_row(rows_));  // the same in every round
+        Stream kicks(options_.seed, Purpose::forcing,
+                     of_row(now_.rows));  // the same in every round
         carrier_.carry(to, begin, time, inputs, kicks);
         return to;
       };
       if (!(time > begin)) break;  // nothing lies between
       Matrix moved = before;
-      iterated_analysis(moved, flow, seen);
-      Stream rotation(options_.seed, Purpose::filter_rotation, of_row(rows_));
+      iterated_analysis(moved, flow, padded(seen));
+      Stream rotation(options_.seed, Purpose::filter_rotation, of_row(now_.rows));
       rotate_members(moved, rotation);
-      members_ = flow(moved);
-      inflate_members(members_, options_.inflation);
+      now_.members = flow(moved);
+      inflate_members(states(), options_.inflation);
       return;
     }
     case FilterMethod::kalman:
     case FilterMethod::automatic: break;
   }
-  kalman_analysis(members_, seen);
-  Stream rotation(options_.seed, Purpose::filter_rotation, of_row(rows_));
-  rotate_members(members_, rotation);
-  inflate_members(members_, options_.inflation);
+  kalman_analysis(now_.members, padded(seen));
+  Stream rotation(options_.seed, Purpose::filter_rotation, of_row(now_.rows));
+  rotate_members(now_.members, rotation);
+  inflate_members(states(), options_.inflation);
 }
 
 /// The measured inputs from the row before to this one, in model units.
@@ -312,10 +424,10 @@ InputSignal Filter::signal_to(double time, const Vector& inputs) {
   if (part.measured() == 0) return {};
   const Vector now =
       (inputs - part.offset.head(part.measured())).cwiseQuotient(part.scale.head(part.measured()));
-  const Vector before = std::exchange(last_inputs_, now);
+  const Vector before = std::exchange(now_.last_inputs, now);
   InputSignal signal{{time}, now.transpose()};
-  if (before.size() > 0 && time > time_) {
-    signal.times = {time_, time};
+  if (before.size() > 0 && time > now_.time) {
+    signal.times = {now_.time, time};
     signal.values.resize(2, now.size());
     signal.values << before.transpose(), now.transpose();
   }
@@ -324,7 +436,7 @@ InputSignal Filter::signal_to(double time, const Vector& inputs) {
 
 /// How the values of a row compare with the forecast of them.
 void Filter::expect(const Vector& values, const Seen& seen, FilterRow& row) const {
-  const EnsembleMoments forecast = moments();
+  const EnsembleMoments forecast = moments(states());
   const Innovation found = innovation(forecast, seen);
   row.surprise = found.surprise;
   row.log_score = found.log_score;
@@ -336,13 +448,33 @@ void Filter::expect(const Vector& values, const Seen& seen, FilterRow& row) cons
     row.pit[j] = normal_below((seen.values[k] - mean) / found.sd[k]);
     if (method_ == FilterMethod::particle) {
       row.pit[j] = 0;
-      for (Eigen::Index m = 0; m < members_.rows(); ++m)
+      for (Eigen::Index m = 0; m < now_.members.rows(); ++m)
         row.pit[j] +=
-            weights_[m] *
-            normal_below((seen.values[k] - seen.H.row(k).dot(members_.row(m))) / seen.sd[k]);
+            now_.weights[m] *
+            normal_below((seen.values[k] - seen.H.row(k).dot(states().row(m))) / seen.sd[k]);
     }
     ++k;
   }
+}
+
+void Filter::learn_from(const Filter& other) {
+  const Eigen::Index n = model_.dimension(), P = carrier_.drawn().cols();
+  const std::vector<Eigen::Index> from = resampled(other.now_.weights, 0.5);
+  for (Eigen::Index k = 0; k < now_.members.rows(); ++k)
+    now_.members.row(k).segment(n, P) = other.now_.members.row(from[index(k)]).segment(n, P);
+}
+
+void Filter::continue_from(FilterState state) {
+  const bool fits = state.members.rows() == now_.members.rows() &&
+                    state.members.cols() == now_.members.cols() && state.members.allFinite() &&
+                    state.weights.size() == now_.weights.size() && state.weights.allFinite();
+  if (!fits)
+    throw_data({"the state of a filter",
+                fmt::format("{} members of {} numbers", state.members.rows(), state.members.cols()),
+                fmt::format("{} members of {}", now_.members.rows(), now_.members.cols()),
+                "Go on with the model, columns and options that it was begun with."});
+  now_ = std::move(state);
+  resumed_ = true;
 }
 
 FilterRow Filter::update(double user_time, const Vector& values, const Vector& inputs) {
@@ -350,60 +482,71 @@ FilterRow Filter::update(double user_time, const Vector& values, const Vector& i
   FilterRow row;
   row.time = user_time;
   row.expected = row.expected_sd = row.pit = Vector::Constant(values.size(), kNaN);
-  const auto finish = [&] {
-    describe_state(row.mean, row.sd);
-    describe_bands(row);
-    return row;
-  };
-  if (started_ && !(time >= time_)) {
+  if (now_.started && (resumed_ ? !(time > now_.time) : !(time >= now_.time))) {
     row.status = FilterStatus::late;
-    describe_state(row.forecast, row.forecast_sd);
-    return finish();
+    row.state = band(states());
+    row.forecast = row.state.mean;
+    row.forecast_sd = row.state.sd;
+    if (options_.ahead > 0) row.ahead = look_ahead(now_.last_inputs);
+    return row;
   }
   const InputSignal signal = signal_to(time, inputs);
-  if (!started_) begin(time, signal);
-  started_ = true;
-  const Matrix before = members_;
-  const double before_time = time_;
-  if (time > time_) {
-    Stream kicks(options_.seed, Purpose::forcing, of_row(rows_));
-    row.blown_up = carrier_.carry(members_, time_, time, signal, kicks);
-    time_ = time;
+  if (!now_.started) begin(time, signal);
+  now_.started = true;
+  resumed_ = false;
+  remember();
+  if (options_.learn && time > now_.time) drift((time - now_.time) * model_.scaling.time);
+  const Matrix before = now_.members;
+  const double before_time = now_.time;
+  if (time > now_.time) {
+    Stream kicks(options_.seed, Purpose::forcing, of_row(now_.rows));
+    row.blown_up = carrier_.carry(now_.members, now_.time, time, signal, kicks);
+    now_.time = time;
   }
-  describe_state(row.forecast, row.forecast_sd);
+  const EnsembleMoments forecast = moments(states());
+  row.forecast = model_.scaling.to_user(forecast.mean);
+  row.forecast_sd =
+      model_.scaling.scale.cwiseProduct(forecast.covariance.diagonal().cwiseMax(0).cwiseSqrt());
   const Seen seen = seen_of(values);
   if (seen.size() == 0) {
     row.status = FilterStatus::unobserved;
   } else {
     expect(values, seen, row);
     const auto count = static_cast<double>(seen.size());
-    if (options_.robust && rows_ > 0 && gated_ < 2 &&
+    if (options_.robust && now_.rows > 0 && now_.gated < 2 &&
         chi_square_tail(row.surprise * count, seen.size()) < options_.gate) {
       row.status = FilterStatus::gated;
-      ++gated_;
+      ++now_.gated;
     } else {
-      gated_ = 0;
+      now_.gated = 0;
       row.used = static_cast<int>(seen.size());
-      if (rows_ > 0) averaged_ += (std::min(row.surprise, kMostSurprised) - averaged_) / kAveraged;
-      surprises_ = averaged_ > kLost ? surprises_ + 1 : 0;
-      if (surprises_ >= kPatience || 2 * row.blown_up > static_cast<long>(members_.rows())) {
+      if (now_.rows > 0)
+        now_.averaged += (std::min(row.surprise, kMostSurprised) - now_.averaged) / kAveraged;
+      now_.surprises = now_.averaged > kLost ? now_.surprises + 1 : 0;
+      if (now_.surprises >= kPatience ||
+          2 * row.blown_up > static_cast<long>(now_.members.rows())) {
         row.status = FilterStatus::lost;
-        recovering_ = true;
-        surprises_ = 0;
-        averaged_ = 1;
+        now_.recovering = true;
+        now_.surprises = 0;
+        now_.averaged = 1;
         seek(seen);
       } else {
-        if (averaged_ > kWidened && method_ != FilterMethod::particle)
-          inflate_members(members_, std::sqrt(averaged_));
+        if (now_.averaged > kWidened && method_ != FilterMethod::particle)
+          inflate_members(states(), std::sqrt(now_.averaged));
         analyse(before_time, time, signal, seen, before, row);
-        recovering_ = recovering_ && averaged_ > kFound;
-        if (recovering_) row.status = FilterStatus::recovering;
+        now_.recovering = now_.recovering && now_.averaged > kFound;
+        if (now_.recovering)
+          row.status = FilterStatus::recovering;
+        else if (options_.learn && surprised())
+          row.status = FilterStatus::changing;
       }
     }
   }
-  finish();
+  row.state = band(states());
+  if (options_.lag > 0 && now_.rows >= options_.lag) row.past = band_before(options_.lag);
+  if (options_.ahead > 0) row.ahead = look_ahead(now_.last_inputs);
   if (method_ == FilterMethod::particle) resample();
-  ++rows_;
+  ++now_.rows;
   return row;
 }
 
@@ -417,6 +560,7 @@ void FilterSummary::add(const FilterRow& row, double level) {
   lost += row.status == FilterStatus::lost;
   if (rows == 1 || row.used == 0) return;
   ++scored;
+  if (scored <= kEarly) early += (row.surprise - early) / static_cast<double>(scored);
   log_score += (row.log_score - log_score) / static_cast<double>(scored);
   surprise += (row.surprise - surprise) / static_cast<double>(scored);
   for (const double p : row.pit) {
@@ -429,6 +573,11 @@ void FilterSummary::add(const FilterRow& row, double level) {
 
 std::string FilterSummary::distrust() const {
   constexpr double kTooFar = 1.5, kTooNear = 0.5, kSure = 5;
+  if (lost > 0 && early > kTooFar * kTooFar)
+    return fmt::format(
+        "rows are {:.2g} times as far from what is foretold as noise and model say, from the first "
+        "on: the noise is larger (`noise`), or the model is another system's",
+        std::sqrt(early));
   if (last == FilterStatus::lost || last == FilterStatus::recovering)
     return "the filter has lost the system: the last rows are far from what it foretells";
   // The mean of χ² over N values is 1 ± (2/N)^½ where model and noise are right.

@@ -149,6 +149,60 @@ PolynomialPosterior::Coefficients PolynomialPosterior::coefficients() const {
   return all;
 }
 
+PolynomialPosterior::Joint PolynomialPosterior::joint(double probability) const {
+  Joint all;
+  const Matrix weights = coefficients().probability;
+  for (const CoefficientSet& m : sets_)
+    all.support.insert(all.support.end(), m.support.begin(), m.support.end());
+  std::sort(all.support.begin(), all.support.end());
+  all.support.erase(std::unique(all.support.begin(), all.support.end()), all.support.end());
+  std::erase_if(all.support,
+                [&](const FieldTerm& t) { return weights(t.equation, t.term) < probability; });
+  const auto terms = static_cast<Eigen::Index>(all.support.size());
+  const std::vector<int> numbers = numbers_inside(library_, all.support);
+  const Eigen::Index size = terms + static_cast<Eigen::Index>(numbers.size());
+
+  /// Where a set's coefficients and numbers stand among all; -1: nowhere.
+  std::vector<std::vector<Eigen::Index>> places;
+  Vector weight = Vector::Zero(size);
+  all.mean = Vector::Zero(size);
+  const auto place_in = [](const auto& sorted, const auto& one) -> Eigen::Index {
+    const auto at = std::lower_bound(sorted.begin(), sorted.end(), one);
+    return at != sorted.end() && *at == one ? at - sorted.begin() : -1;
+  };
+  for (const CoefficientSet& m : sets_) {
+    std::vector<Eigen::Index>& place = places.emplace_back();
+    for (const FieldTerm& t : m.support) place.push_back(place_in(all.support, t));
+    for (const int k : numbers_inside(library_, m.support)) {
+      const Eigen::Index at = place_in(numbers, k);
+      place.push_back(at < 0 ? -1 : terms + at);
+    }
+    for (std::size_t c = 0; c < place.size(); ++c) {
+      if (place[c] < 0) continue;
+      weight[place[c]] += m.weight;
+      all.mean[place[c]] += m.weight * m.theta[static_cast<Eigen::Index>(c)];
+    }
+  }
+  for (Eigen::Index c = terms; c < size; ++c) all.mean[c] /= weight[c];
+  all.covariance = Matrix::Zero(size, size);
+  for (std::size_t k = 0; k < sets_.size(); ++k) {
+    const CoefficientSet& m = sets_[k];
+    Vector away = Vector::Zero(size);
+    away.head(terms) = -all.mean.head(terms);
+    for (std::size_t c = 0; c < places[k].size(); ++c) {
+      const Eigen::Index at = places[k][c];
+      if (at < 0) continue;
+      away[at] = m.theta[static_cast<Eigen::Index>(c)] - all.mean[at];
+      for (std::size_t d = 0; d < places[k].size() && m.covariance.size() > 0; ++d)
+        if (places[k][d] >= 0)
+          all.covariance(at, places[k][d]) +=
+              m.weight * m.covariance(static_cast<Eigen::Index>(c), static_cast<Eigen::Index>(d));
+    }
+    all.covariance += m.weight * away * away.transpose();
+  }
+  return all;
+}
+
 Matrix PolynomialPosterior::median_coefficients() const {
   assert(atoms() > 0);
   Matrix values = Matrix::Zero(outputs_ * library_.size(), static_cast<Eigen::Index>(sets_.size()));

@@ -40,6 +40,16 @@ class PolynomialPosterior : public Posterior {
     Matrix mean, sd, probability;
   };
   Coefficients coefficients() const;
+  /// All sets together: the terms that are in sets of this weight or more in sum, in ascending
+  /// order; mean and covariance over the mixture of their coefficients, 0 where a set has not the
+  /// term, and behind them of the numbers inside functions, the mean of those sets that have one
+  /// where a set has not.
+  struct Joint {
+    Support support;
+    Vector mean;
+    Matrix covariance;
+  };
+  Joint joint(double probability) const;
   /// The median of every coefficient over the sets, which are points of equal weight; 0 in those
   /// without the term.
   Matrix median_coefficients() const;

@@ -13,8 +13,8 @@ std::string type_of(const cli::Option& o) {
   if (o.value.empty()) return "flag";
   if (!o.choices.empty()) return "choice";
   if (o.value == "P=V,…") return "values";
-  if (o.value == "NAME" || o.value == "ID" || o.value == "HOW,…" || o.name == "--variables" ||
-      o.name == "--inputs" || o.name == "--posterior")
+  if (o.value == "NAME" || o.value == "ID" || o.value == "HOW,…" || o.value == "SUM,…" ||
+      o.name == "--variables" || o.name == "--inputs" || o.name == "--posterior")
     return "text";
   return o.value.ends_with("…") ? "numbers" : o.value == "N" || o.value == "M" ? "whole" : "number";
 }
@@ -28,10 +28,11 @@ const Field* field_of(const cli::Option& o) {
 
 /// The options of a command, for signatures and documentation.
 nb::list options_of(const std::string& name) {
-  static const cli::Command commands[] = {
-      cli::fit_command(),      cli::forecast_command(), cli::score_command(),
-      cli::evaluate_command(), cli::simulate_command(), cli::split_command(),
-      cli::tune_command(),     cli::lyapunov_command(), cli::attractor_command()};
+  static const cli::Command commands[] = {cli::fit_command(),       cli::forecast_command(),
+                                          cli::score_command(),     cli::evaluate_command(),
+                                          cli::simulate_command(),  cli::split_command(),
+                                          cli::tune_command(),      cli::lyapunov_command(),
+                                          cli::attractor_command(), cli::filter_command()};
   const auto command = std::find_if(std::begin(commands), std::end(commands),
                                     [&](const cli::Command& c) { return c.name == name; });
   nb::list list;
@@ -77,6 +78,7 @@ NB_MODULE(_core, m) {
   bind_data(m);
   bind_model(m);
   bind_forecast(m);
+  bind_filter(m);
   bind_evaluate(m);
   bind_systems(m);
 }

@@ -110,6 +110,7 @@ void bind_data(nb::module_& m);
 void bind_model(nb::module_& m);
 void bind_evaluate(nb::module_& m);
 void bind_forecast(nb::module_& m);
+void bind_filter(nb::module_& m);
 void bind_systems(nb::module_& m);
 
 }  // namespace odecast::python

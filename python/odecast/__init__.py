@@ -16,14 +16,16 @@ command line's message. A result that is not to be trusted comes with a warning,
 from . import _core
 from ._coefficients import Coefficients, Covariance, Draws
 from ._data import Data, Trajectory, read, simulate
+from ._filter import Filter, Filtered
 from ._forecast import Forecast, forecast, read_forecast, score
 from ._model import Model, NotTrusted, fit, load
 from ._systems import Tuning, attractor, lyapunov, systems, tune
 
 __version__ = _core.version
-__all__ = ["Coefficients", "Covariance", "Data", "Draws", "Forecast", "Model", "NotTrusted",
-           "ODERegressor", "Trajectory", "Tuning", "attractor", "fit", "forecast", "load",
-           "lyapunov", "read", "read_forecast", "score", "simulate", "systems", "tune"]
+__all__ = ["Coefficients", "Covariance", "Data", "Draws", "Filter", "Filtered", "Forecast",
+           "Model", "NotTrusted", "ODERegressor", "Trajectory", "Tuning", "attractor", "fit",
+           "forecast", "load", "lyapunov", "read", "read_forecast", "score", "simulate", "systems",
+           "tune"]
 
 
 def __getattr__(name):

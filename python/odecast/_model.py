@@ -22,6 +22,7 @@ from ._progress import watched
 _FIT = table("fit", FILES)
 _FORECAST = table("forecast", FILES | {"lyapunov", "system", *READING})
 _EVALUATE = table("evaluate", FILES)
+_FILTER = table("filter", FILES | {"state", "model", "coefficients"})
 
 
 class NotTrusted(UserWarning):
@@ -435,6 +436,35 @@ class Model:
         with watched(progress) as bar:
             return finish(_core.forecast_model(self._core, keywords, at, drive, samples, bar, call),
                           self._index)
+
+    @document(_FILTER)
+    def filter(self, data, *, progress=None, **options):
+        """Follows a system row by row: the state and its band given all rows so far, and what was
+        foretold before each row was seen. Columns and cells may be missing, times uneven.
+
+        Parameters
+        ----------
+        data : Data, or what :func:`read` takes
+            With at least one of the model's variables.
+        progress : bool or callable
+            As for :func:`fit`.
+
+        %OPTIONS%
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("Lorenz", until=10, step=0.02, noise=0.02))
+        >>> rows = odecast.simulate("Lorenz", init=[3, 4, 20], until=5, step=0.1, noise=0.02)
+        >>> filtered = model.filter(rows)
+        >>> filtered.mean.shape, filtered.status[-1]
+        ((51, 3), 'ok')
+        """
+        from ._filter import filter_rows
+
+        check("filter", _FILTER, options)
+        reading = {name: options.pop(name) for name in READING if name in options}
+        if not isinstance(data, Data):
+            reading.setdefault("missing", "keep")
+        return filter_rows(self, as_data(data, **reading), progress, options)
 
     def evaluate(self, truth, *, progress=None, **options) -> dict:
         """Forecasts from many rows of held-out data and scores them together: the dictionary that

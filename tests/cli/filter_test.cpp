@@ -142,6 +142,90 @@ TEST_F(FilterVerbTest, ExitsWithOneWhereItDoesNotFollow) {
   EXPECT_GT(j["surprise"], 2);
 }
 
+TEST_F(FilterVerbTest, LearnsOnAndWritesAModel) {
+  run_well({"simulate", "Lorenz", "--set", "rho=31", "--init", "3,4,20", "--until", "30", "--step",
+            "0.1", "--noise", "0.1", "--seed", "4", "-o", "day2.csv", "--quiet"});
+  const Json j = followed({"m.json", "day2.csv", "--noise", "0.95", "--learn", "--model",
+                           "day2.json", "--coefficients", "c.csv", "-o", "f.csv"});
+  EXPECT_EQ(j["method"], "iterated");
+  EXPECT_LT(j["surprise"], 1.5);
+  const auto rho = csv_column(read("c.csv"), "dy/dt: x_mean");
+  EXPECT_EQ(rho.size(), 301U);
+  EXPECT_NEAR(std::stod(rho.front()), 28, 0.5);
+  EXPECT_NEAR(std::stod(rho.back()), 31, 1);
+  const Json forecast = Json::parse(
+      run_well({"forecast", "day2.json", "--until", "31", "-o", "g.csv", "--json"}).out);
+  EXPECT_EQ(csv_column(read("g.csv"), "t").front(), "30");
+  EXPECT_GT(forecast["horizon"].is_null() ? 1 : forecast["horizon"].get<double>(), 0.5);
+}
+
+TEST_F(FilterVerbTest, ALaggedFileHasAllRowsAndIsNearerToTheTruth) {
+  const Json now = followed(with({"--truth", "truth.csv", "--method", "iterated", "-o", "f.csv"})),
+             late = followed(with({"--truth", "truth.csv", "--method", "iterated", "--lag", "5",
+                                   "--ahead", "0.3", "-o", "g.csv"}));
+  EXPECT_EQ(csv_column(read("g.csv"), "t"), csv_column(read("f.csv"), "t"));
+  EXPECT_LT(late["truth"]["rmse"], now["truth"]["rmse"]);
+  EXPECT_EQ(csv_column(read("g.csv"), "x_ahead_upper").size(), 101U);
+}
+
+/// Rows in portions, with a service that is killed between them: the answers are those of one that
+/// lives, but for rows sent again, which are late.
+TEST_F(FilterVerbTest, WritesAPage) {
+  followed(with({"--truth", "truth.csv", "--learn", "--report", "p.html", "--title", "A day", "-o",
+                 "f.csv"}));
+  const std::string page = read("p.html");
+  for (const char* part : {"A day", "Coefficients over time", "How far rows are", "Truth inside",
+                           "dy/dt: x", "odecast filter m.json rows.csv"})
+    EXPECT_TRUE(contains(page, part)) << part;
+  EXPECT_FALSE(contains(page, "Do not trust"));
+  followed({"m.json", "rows.csv", "--noise", "0.1", "--report", "p.html"}, 1);
+  EXPECT_TRUE(contains(read("p.html"), "Do not trust these states"));
+}
+
+TEST_F(FilterVerbTest, AStoppedServiceGoesOnWithTheSameBits) {
+  std::string rows = read("rows.csv");
+  rows.erase(0, rows.find("t,x"));
+  const std::vector<std::string> lines = split(rows, '\n');
+  const auto portion = [&](std::size_t first, std::size_t last) {
+    std::string text = "t,x,y,z\n";
+    for (std::size_t k = first; k < last; ++k) text += lines[k] + "\n";
+    return text;
+  };
+  const auto answers = [&](const std::string& input, Words more) {
+    Words words = {"filter", "m.json", "-", "--noise", "0.9", "--members", "200", "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_well(words, {.input = input}).out;
+  };
+  for (const Words& method : {Words{"--method", "particle"}, Words{"--learn"}}) {
+    Words kept = method;
+    kept.insert(kept.end(), {"--state", "s.json"});
+    const std::string whole = answers(portion(1, 100), method);
+    const std::string a = answers(portion(1, 41), kept), b = answers(portion(36, 100), kept);
+    EXPECT_TRUE(whole.starts_with(a));
+    EXPECT_TRUE(b.ends_with(whole.substr(a.size())));
+    long late = 0;
+    for (const std::string& status : csv_column(b, "status")) late += status == "late";
+    EXPECT_EQ(late, 5);
+    std::filesystem::remove(path("s.json"));
+  }
+}
+
+TEST_F(FilterVerbTest, RefusesAStateThatIsNotItsOwn) {
+  run_well({"filter", "m.json", "rows.csv", "--noise", "0.9", "--state", "s.json", "--quiet"});
+  refused({"filter", "m.json", "rows.csv", "--noise", "0.8", "--state", "s.json"}, kBadData,
+          {"s.json", "noise"});
+  run_well({"fit", "train.csv", "--seed", "2", "-o", "m2.json", "--quiet"});
+  refused({"filter", "m2.json", "rows.csv", "--noise", "0.9", "--state", "s.json"}, kBadData,
+          {"another model"});
+  write("s.json", read("s.json").substr(0, 1000));
+  refused({"filter", "m.json", "rows.csv", "--noise", "0.9", "--state", "s.json"}, kBadData,
+          {"s.json", "cut off"});
+  refused({"filter", "m.json", "rows.csv", "--state", "s.json", "--lag", "2"}, kUsage, {"--lag"});
+  refused({"filter", "m.json", "rows.csv", "--drift", "1"}, kUsage, {"--learn"});
+  refused({"filter", "m.json", "rows.csv", "--coefficients", "c.csv"}, kUsage, {"--learn"});
+  refused({"filter", "m.json", "rows.csv", "--learn", "--members", "5"}, kUsage, {"--members"});
+}
+
 TEST_F(FilterVerbTest, BadInput) {
   write("other.csv", "t,a,b\n0,1,2\n1,1,2\n");
   refused({"filter", "m.json", "other.csv"}, kBadData, {"other.csv", "at least one of x, y, z"});
