@@ -41,10 +41,15 @@ int run_calibrate(const Arguments& a) {
   return kDone;
 }
 
+/// That of the band of the draws.
+double factor_of_draws(const CalibrationPart& part) {
+  return part.bands == Bands::quantiles ? 1 : normal_quantile((1 + part.level) / 2);
+}
+
 }  // namespace
 
 std::string calibration_text(const CalibrationPart& part) {
-  const double c = normal_quantile((1 + part.level) / 2);
+  const double c = factor_of_draws(part);
   const double least = part.factors.minCoeff() / c, most = part.factors.maxCoeff() / c;
   std::string text = most < 0.01
                          ? fmt::format(
@@ -72,8 +77,9 @@ std::string guarantee_text(const CalibrationPart& part) {
 }
 
 Json calibration_json(const CalibrationPart& part) {
-  const double c = normal_quantile((1 + part.level) / 2);
-  return {{"starts", part.starts},
+  const double c = factor_of_draws(part);
+  return {{"band", bands_name(part.bands)},
+          {"starts", part.starts},
           {"level", part.level},
           {"coverage_before", mean_of(part.before).value},
           {"coverage_after_cross",

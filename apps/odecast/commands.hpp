@@ -65,6 +65,8 @@ Json fit_json(const Fit& fit);
 /// All but times and inputs.
 ForecastOptions forecast_options(const Arguments& arguments, const Model& model);
 /// --observations and --noise: the standard deviation of an observation, per variable.
+/// Of `bands`; nothing where it is not given.
+std::optional<Bands> bands_given(const Arguments& arguments);
 std::optional<Vector> noise_of_observations(const Arguments& arguments, const Model& model);
 /// The output times that --until and --step give.
 std::vector<double> even_times(const Arguments& arguments, const Model& model,

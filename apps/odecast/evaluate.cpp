@@ -62,6 +62,7 @@ EvaluateOptions evaluate_options(const Arguments& a, const Model& model) {
   o.leads = static_cast<int>(a.whole("--leads", 1, 100'000));
   o.forecast.draws = static_cast<int>(a.whole("--draws", 2, 1000));
   o.forecast.level = a.number("--level");
+  o.forecast.bands = bands_given(a);
   o.forecast.blow_up = BlowUp::until;
   o.forecast.seed = a.seed();
   o.threads = a.threads();
@@ -98,6 +99,12 @@ std::vector<Option> evaluate_option_list() {
       {"--draws", "M", "trajectories of each forecast, up to 1000",
        fmt::format("{}", d.forecast.draws)},
       {"--level", "P", "confidence level of the band", fmt::format("{}", d.forecast.level)},
+      {"--bands",
+       "WHICH",
+       "the band: quantiles, or mean ± c sd (default: that of forecasts with\nthe model)",
+       "",
+       0,
+       {"sd", "quantiles"}},
       {"--observations", "",
        "the file is observed with noise: starts have it too, and\nforecasts of observations are "
        "judged",
@@ -140,6 +147,7 @@ Json evaluation_json(const Evaluation& e, const EvaluateOptions& o) {
       {"gaps", e.gaps},
       {"discarded", e.discarded},
       {"level", e.level},
+      {"band", bands_name(e.bands)},
       {"horizon", e.horizon},
       {"noisy_truth", e.noisy_truth},
       {"share_of_fit", e.share_of_fit},

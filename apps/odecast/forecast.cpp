@@ -39,6 +39,12 @@ std::optional<double> exponent(const Arguments& a) {
   return known && *known > 0 ? known : std::nullopt;
 }
 
+std::optional<Bands> bands_given(const Arguments& a) {
+  for (const Bands bands : {Bands::both, Bands::sd, Bands::quantiles})
+    if (a.text("--bands") == bands_name(bands)) return bands;
+  return std::nullopt;
+}
+
 std::optional<Vector> noise_of_observations(const Arguments& a, const Model& model) {
   if (a.given("--observations") && !a.given("--noise") && model.noise.size() == 0)
     throw_usage(
@@ -56,9 +62,7 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   if (a.given("--from")) o.from = time_given(a, "--from", model);
   o.draws = static_cast<int>(a.whole("--draws", 2, 1'000'000'000));
   o.level = a.number("--level");
-  o.bands = a.text("--bands") == "sd"          ? Bands::sd
-            : a.text("--bands") == "quantiles" ? Bands::quantiles
-                                               : Bands::both;
+  o.bands = bands_given(a);
   o.blow_up = a.text("--blow-up") == "until" ? BlowUp::until : BlowUp::discard;
   o.mask = a.text("--mask-change") == "step"   ? MaskChange::step
            : a.text("--mask-change") == "call" ? MaskChange::call
@@ -144,6 +148,8 @@ Json forecast_json(const Forecast& f, const ForecastOptions& options) {
           {"first_blow_up", first},
           {"horizon", std::isfinite(f.horizon) ? Json(f.horizon) : Json(nullptr)},
           {"level", f.level},
+          {"band", bands_name(f.bands)},
+          {"calibrated", f.calibrated},
           {"seconds", f.seconds},
           {"seed", options.seed}};
 }
@@ -332,10 +338,13 @@ int run_forecast(const Arguments& a) {
                     ? fmt::format(" up to t+{:g}, and as there beyond", c->leads.back())
                     : ""));
       else
-        say(a, fmt::format("Bands are those of the draws: the model's calibration is for {}.",
-                           c->observed && observation_noise(model, options).size() == 0
-                               ? "bands of observations (--observations)"
-                               : fmt::format("mean ± sd bands of {:g} %", 100 * c->level)));
+        say(a,
+            fmt::format("Bands are those of the draws: the model's calibration is for {}.",
+                        c->observed && observation_noise(model, options).size() == 0
+                            ? "bands of observations (--observations)"
+                            : fmt::format("{} bands of {:g} % (--bands {})",
+                                          c->bands == Bands::quantiles ? "quantile" : "mean ± sd",
+                                          100 * c->level, bands_name(c->bands))));
     }
     if (with_page) say(a, "Page written to " + report);
   }
@@ -368,8 +377,8 @@ std::vector<Option> option_list() {
        "--at or --truth)",
        ""},
       {"--observations", "",
-       "bands for what would be observed, too: the state and its noise\n(default: where the model "
-       "knows the noise of its data, and mean ±\nsd alone, without quantiles)",
+       "bands for what would be observed, too, and their quantiles: the state\nand its noise "
+       "(default: where the model knows the noise of its data,\nwithout those quantiles)",
        ""},
       {"--noise", "S,…",
        "standard deviation of that noise, one or one per variable; 0: bands\nof the state alone "
@@ -387,8 +396,10 @@ std::vector<Option> option_list() {
       {"--level", "P", "confidence level of the band", fmt::format("{}", kForecastDefaults.level)},
       {"--bands",
        "WHICH",
-       "mean ± c sd (the paper), quantiles, or both",
-       "both",
+       "what lower and upper are: quantiles, calibrated where the model is;\nmean ± c sd (the "
+       "paper); both: mean ± c sd, quantiles beside it (default:\nquantiles for learnt equations, "
+       "both for networks)",
+       "",
        0,
        {"both", "sd", "quantiles"}},
       {"--blow-up",
@@ -454,18 +465,20 @@ std::vector<Option> option_list() {
 Command forecast_command() {
   std::vector<Option> options = option_list();
   for (Option& o : reading_options_beside_model()) options.push_back(o);
-  return {"forecast",
-          "forecast with mean and confidence band",
-          "Integrates many draws of a fitted model forward, discards those that blow up, and gives "
-          "the\n"
-          "mean and confidence band of every variable. Without --init it continues from the last\n"
-          "observation of the data the model was fitted to.",
-          "odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
-          "odecast forecast model.json --at test.csv -o forecast.csv     # at the times of a file\n"
-          "odecast forecast model.json --at test.csv --truth test.csv --report page.html",
-          {{"MODEL", "file written by odecast fit"}},
-          with_common(std::move(options)),
-          run_forecast};
+  return {
+      "forecast",
+      "forecast with mean and confidence band",
+      "Integrates many draws of a fitted model forward, discards those that blow up, and gives "
+      "the\n"
+      "mean and confidence band of every variable; of learnt equations also those ten ranges "
+      "away from\nthe data and the most probable run. Without --init it continues from the last\n"
+      "observation of the data the model was fitted to.",
+      "odecast forecast model.json --init=-1,-1,-1 --until 10 --step 0.02 -o forecast.csv\n"
+      "odecast forecast model.json --at test.csv -o forecast.csv     # at the times of a file\n"
+      "odecast forecast model.json --at test.csv --truth test.csv --report page.html",
+      {{"MODEL", "file written by odecast fit"}},
+      with_common(std::move(options)),
+      run_forecast};
 }
 
 }  // namespace odecast::cli

@@ -45,7 +45,8 @@ int run(const Arguments& a) {
   FigureContent content;
   content.variables = a.words("--variables");
   content.title = a.text("--title");
-  content.quantiles = a.text("--band") == "quantiles";
+  if (a.text("--band") == "quantiles") content.bands = Bands::quantiles;
+  if (a.text("--band") == "sd") content.bands = Bands::sd;
   ReadOptions options = reading(a, forecasts.front().forecast);
   options.variables.clear();  // here they choose the panels
   if (a.given("--truth")) content.truth = read_observations(a.text("--truth"), options);
@@ -69,7 +70,12 @@ Command plot_command() {
        ""},
       {"--trajectory", "ID", "which trajectory of it (default: the last)", ""},
       {"--variables", "A,B,…", "one panel each (default: all)", ""},
-      {"--band", "WHICH", "the band to draw", "sd", 0, {"sd", "quantiles"}},
+      {"--band",
+       "WHICH",
+       "the band to draw (default: the forecast's own, lower and upper)",
+       "",
+       0,
+       {"sd", "quantiles"}},
       {"--lyapunov", "L", "largest exponent, of odecast lyapunov: mark Lyapunov times", ""},
       {"--system", "NAME", "the same with the exponent of a catalogue system", ""},
       {"--title", "TEXT", "above the figure", ""},

@@ -176,6 +176,13 @@ void integrate(const EnsembleSetting& s, const std::vector<Member>& members, dou
     advance_forced(s, members, std::move(now), all_states, ends);
   else
     advance(s, now, s.t0, s.output_times, all_states, ends);
+  for (std::size_t k = 0; k < members.size(); ++k)
+    if (const int left = s.leaves(all_states + k * s.trajectory_size(), ends[k].outputs);
+        left < ends[k].outputs) {
+      ends[k].status = SolveStatus::left_bound;
+      ends[k].outputs = left;
+      ends[k].time = s.output_times[static_cast<std::size_t>(left)];
+    }
 }
 
 /// Keeps the sample where it is among the first ones asked for.
@@ -448,6 +455,15 @@ Vector EnsembleSetting::start_of(std::uint64_t index) const {
     for (Eigen::Index i = 0; i < u.size(); ++i) u[i] += start.sd[i] * stream.normal();
   }
   return model.scaling.to_model(u);
+}
+
+int EnsembleSetting::leaves(const double* states, int outputs) const {
+  for (int t = 0; t < std::min<int>(outputs, static_cast<int>(low.rows())); ++t)
+    for (int i = 0; i < static_cast<int>(low.cols()); ++i) {
+      const double v = states[i * stride() + t];
+      if (!(v >= low(t, i) && v <= high(t, i))) return t;
+    }
+  return outputs;
 }
 
 bool EnsembleSetting::below_zero(const double* states, int outputs, std::uint64_t index) const {

@@ -21,6 +21,10 @@ namespace {
 
 constexpr double kMaxStoredBytes = 8e9;
 
+Bands bands_of(const Model& model, const ForecastOptions& o) {
+  return o.bands.value_or(default_bands(model));
+}
+
 void check_options(const Model& model, const ForecastOptions& o, const ForecastStart& start,
                    std::uint64_t atoms) {
   const auto number = [](double x) { return fmt::format("{}", x); };
@@ -83,7 +87,7 @@ void check_options(const Model& model, const ForecastOptions& o, const ForecastS
   }
   const double trajectories =
       o.masks == MaskSource::enumerated ? static_cast<double>(atoms) : o.draws;
-  if (o.bands != Bands::sd)
+  if (bands_of(model, o) != Bands::sd)
     require_option(
         8.0 * trajectories * static_cast<double>(o.times.size()) * model.dimension() <=
             kMaxStoredBytes,
@@ -184,6 +188,7 @@ struct Wide {
 /// has moved, by root mean squares over the times: some have left for where no data are. And the
 /// first time of that.
 std::optional<Wide> too_wide(const Forecast& f, const Vector& climatological_sd) {
+  const Matrix widths = spread_of(f);
   for (int i = 0; i < f.mean.cols(); ++i) {
     const double sd = climatological_sd[i];
     if (!(sd > 0)) continue;
@@ -191,11 +196,11 @@ std::optional<Wide> too_wide(const Forecast& f, const Vector& climatological_sd)
     int first = 0;
     for (int t = 1; t < f.mean.rows(); ++t) {
       const double most = std::max(sd, std::abs(f.mean(t, i) - f.mean(0, i)));
-      spread += f.sd(t, i) * f.sd(t, i);
+      spread += widths(t, i) * widths(t, i);
       reach += most * most;
-      if (first == 0 && f.sd(t, i) > kWide * most) first = t;
+      if (first == 0 && widths(t, i) > kWide * most) first = t;
     }
-    if (spread > kWide * kWide * reach) return Wide{first, i, f.sd.col(i).maxCoeff() / sd};
+    if (spread > kWide * kWide * reach) return Wide{first, i, widths.col(i).maxCoeff() / sd};
   }
   return std::nullopt;
 }
@@ -267,6 +272,29 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const
   };
   parallel_for(s.options.threads, chunks * static_cast<std::size_t>(s.n), one_chunk,
                [&](std::size_t) { observer("forecasting", 1); });
+}
+
+/// The band of an observation: both reaches in quadrature; of noise of the logarithm that of u
+/// exp(± c s).
+void fill_observed(const EnsembleSetting& s, const Matrix& noise, Forecast& f) {
+  const double c = normal_quantile((1 + f.level) / 2);
+  f.observed_lower.resize(f.mean.rows(), f.mean.cols());
+  f.observed_upper.resize(f.mean.rows(), f.mean.cols());
+  for (int i = 0; i < s.n; ++i) {
+    const double of_log = log_noise_sd(s.model, s.options, i);
+    for (Eigen::Index t = 0; t < f.mean.rows(); ++t) {
+      const bool quantiles = f.bands == Bands::quantiles;
+      const double u = centre_of(f)(t, i), scale = quantiles ? 1 : c;
+      Reach reach = reach_of(f, t, i, noise(t, i));
+      if (of_log > 0 && u > 0) {
+        const Reach state = reach_of(f, t, i, 0);
+        reach.below = root_sum_square(state.below, (u - u * exponential_of(-c * of_log)) / scale);
+        reach.above = root_sum_square(state.above, (u * exponential_of(c * of_log) - u) / scale);
+      }
+      f.observed_lower(t, i) = u - scale * reach.below;
+      f.observed_upper(t, i) = u + scale * reach.above;
+    }
+  }
 }
 
 /// 1 - P(blow-up by each output time).
@@ -462,6 +490,37 @@ SolverOptions checked_solver(const EnsembleSetting& s) {
   return enough;
 }
 
+/// Fills low and high: at each output time the values of the data, of the start, by kTail of its
+/// sd, and of the run of the most probable equations until then, and kFarRanges times the range of
+/// the data.
+void keep_near(EnsembleSetting& s) {
+  constexpr double kTail = 10;
+  const auto& observed = s.model.observed;
+  if (!observed || observed->low.size() == 0) return;
+  const Eigen::Index n = observed->low.size();  // those that are measured
+  const Scaling& scaling = s.model.scaling;
+  const auto in_model = [&](const Vector& u) {
+    return Vector((u.head(n) - scaling.offset.head(n)).cwiseQuotient(scaling.scale.head(n)));
+  };
+  Vector low = in_model(observed->low), high = in_model(observed->high);
+  const Vector far = kFarRanges * (high - low);
+  low = low.cwiseMin(in_model(s.start.state - kTail * s.start.sd));
+  high = high.cwiseMax(in_model(s.start.state + kTail * s.start.sd));
+  const Solution run = solve(s.driven(s.posterior.point_field()), s.t0,
+                             scaling.to_model(s.start.state), s.output_times, s.solver);
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  s.low.resize(s.times, n);
+  s.high.resize(s.times, n);
+  for (int t = 0; t < s.times; ++t)
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const bool known = t < run.outputs && far[i] > 0;
+      if (known)
+        low[i] = std::min(low[i], run.states(t, i)), high[i] = std::max(high[i], run.states(t, i));
+      s.low(t, i) = known ? low[i] - far[i] : -kAny;
+      s.high(t, i) = known ? high[i] + far[i] : kAny;
+    }
+}
+
 /// Trajectories are bounded in the model's units; in the user's, or squared, they may overflow all
 /// the same.
 void check_finite(const Forecast& f) {
@@ -502,10 +561,11 @@ void keep_measured(Forecast& f, const Model& model) {
 
 double horizon(const Forecast& f, const Vector& sd) {
   const auto varies = static_cast<double>((sd.array() > 0).count());
-  for (Eigen::Index t = 0; t < f.sd.rows(); ++t) {
+  const Matrix spread = spread_of(f);
+  for (Eigen::Index t = 0; t < spread.rows(); ++t) {
     double square = 0;
     for (Eigen::Index i = 0; i < sd.size(); ++i)
-      if (sd[i] > 0) square += std::pow(f.sd(t, i) / sd[i], 2) / varies;
+      if (sd[i] > 0) square += std::pow(spread(t, i) / sd[i], 2) / varies;
     if (square > kHorizon * kHorizon) return f.times[static_cast<std::size_t>(t)] - f.times.front();
   }
   return std::numeric_limits<double>::infinity();
@@ -531,6 +591,31 @@ std::string_view status_name(ForecastStatus status) {
     case ForecastStatus::wide: return "wide";
   }
   return "";
+}
+
+Bands default_bands(const Model& model) {
+  const bool quantiles = model.calibration ? model.calibration->bands == Bands::quantiles
+                                           : model.polynomial() != nullptr;
+  return quantiles ? Bands::quantiles : Bands::both;
+}
+
+const Matrix& centre_of(const Forecast& f) {
+  return f.bands == Bands::quantiles ? f.q_median : f.mean;
+}
+
+Matrix spread_of(const Forecast& f) {
+  if (f.bands != Bands::quantiles) return f.sd;
+  return (f.q_upper - f.q_lower) / (2 * band_factor(f.level));
+}
+
+Reach reach_of(const Forecast& f, Eigen::Index row, Eigen::Index i, double noise) {
+  if (f.bands != Bands::quantiles) {
+    const double sd = root_sum_square(f.sd(row, i), noise);
+    return {f.mean(row, i), sd, sd};
+  }
+  const double middle = f.q_median(row, i), more = band_factor(f.level) * noise;
+  return {middle, root_sum_square(middle - f.q_lower(row, i), more),
+          root_sum_square(f.q_upper(row, i) - middle, more)};
 }
 
 double band_factor(double level) { return normal_quantile((1 + std::min(level, 1 - 0x1p-38)) / 2); }
@@ -561,6 +646,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   EnsembleSetting s = make_setting(model, options, posterior);
   s.solver = checked_solver(s);
   const bool exact = options.masks == MaskSource::enumerated;
+  if (model.polynomial()) keep_near(s);
   const Ensemble total = exact ? run_enumerated(s, observer) : run_sampled(s, observer);
 
   Forecast f;
@@ -634,7 +720,8 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   }
 
   const double c = normal_quantile((1 + options.level) / 2);
-  const bool sd_band = options.bands != Bands::quantiles, q_band = options.bands != Bands::sd;
+  const Bands bands = bands_of(model, options);
+  f.bands = bands == Bands::quantiles ? Bands::quantiles : Bands::sd;
   f.times.push_back(s.start.time);
   f.times.insert(f.times.end(), options.times.begin(), options.times.begin() + rows);
   f.mean.resize(rows + 1, s.n);
@@ -649,67 +736,54 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
       f.sd(t + 1, i) = scale * (exact ? total.moments.exact_sd(i, t) : total.moments.sd(i, t));
     }
   }
-  if (f.status == ForecastStatus::complete && model.polynomial())
-    if (const auto w = too_wide(f, model.climatological_sd())) {
-      f.status = ForecastStatus::wide;
-      f.reason = fmt::format(
-          "from {} on the trajectories of {} spread {:.2g} times as far as the data do, so that "
-          "the "
-          "band says nothing; forecast a shorter time (`until`), or fit more rows or a lower "
-          "`degree`",
-          moment_text(model.calendar, f.times[static_cast<std::size_t>(w->row)]),
-          f.variables[static_cast<std::size_t>(w->variable)], w->widest);
-    }
-  if (sd_band) {
-    f.lower = f.mean - c * f.sd;
-    f.upper = f.mean + c * f.sd;
-  }
   Matrix noise;  // of an observation at each time; empty where none is known
   if (observation_noise(model, options).size() > 0) {
     noise.resize(f.mean.rows(), f.mean.cols());
     for (Eigen::Index t = 0; t < noise.rows(); ++t)
       noise.row(t) = observation_noise(model, options, f.mean.row(t).transpose()).transpose();
-    const Matrix reach = c * (f.sd.cwiseAbs2() + noise.cwiseAbs2()).cwiseSqrt();
-    Matrix lower = f.mean - reach, upper = f.mean + reach;
-    // u exp(± c s) without the spread of the draws, mean ± c sd without noise, and between them
-    // both reaches in quadrature.
-    for (int i = 0; i < s.n; ++i)
-      if (const double sigma = log_noise_sd(model, options, i); sigma > 0)
-        for (Eigen::Index t = 0; t < f.mean.rows(); ++t)
-          if (const double u = f.mean(t, i), spread = c * f.sd(t, i); u > 0) {
-            lower(t, i) = u - root_sum_square(spread, u - u * exponential_of(-c * sigma));
-            upper(t, i) = u + root_sum_square(spread, u * exponential_of(c * sigma) - u);
-          }
-    if (sd_band) f.observed_lower = lower, f.observed_upper = upper;
-    // Its quantiles take ten times as long as the rest, and are for those who ask.
-    if (q_band && (options.noise || !sd_band))
-      f.observed_q_lower = lower,
-      f.observed_q_upper = upper;  // right at the start, filled in below
   }
+  if (bands != Bands::sd) {
+    // Those of an observation take ten times as long as the rest, and are for those who ask.
+    if (noise.size() > 0 && options.noise)
+      f.observed_q_lower = f.observed_q_upper = Matrix::Zero(rows + 1, s.n);
+    fill_quantiles(s, total, rows, noise, f, observer);
+    f.q_median.row(0) = f.mean.row(0);
+    f.q_lower.row(0) = f.mean.row(0) - c * f.sd.row(0);
+    f.q_upper.row(0) = f.mean.row(0) + c * f.sd.row(0);
+  }
+  f.lower = f.bands == Bands::quantiles ? f.q_lower : Matrix(f.mean - c * f.sd);
+  f.upper = f.bands == Bands::quantiles ? f.q_upper : Matrix(f.mean + c * f.sd);
+  if (noise.size() > 0) fill_observed(s, noise, f);
+  if (f.observed_q_lower.size() > 0) {
+    f.observed_q_lower.row(0) = f.observed_lower.row(0);
+    f.observed_q_upper.row(0) = f.observed_upper.row(0);
+  }
+  if (f.status == ForecastStatus::complete && model.polynomial())
+    if (const auto w = too_wide(f, model.climatological_sd())) {
+      f.status = ForecastStatus::wide;
+      f.reason = fmt::format(
+          "from {} on the trajectories of {} spread {:.2g} times as far as the data do, so that "
+          "the band says nothing; forecast a shorter time (`until`), or fit more rows or a lower "
+          "`degree`",
+          moment_text(model.calendar, f.times[static_cast<std::size_t>(w->row)]),
+          f.variables[static_cast<std::size_t>(w->variable)], w->widest);
+    }
   f.horizon = horizon(f, model.climatological_sd().head(model.measured()));
   const auto& calibration = model.calibration;
-  if (sd_band && options.calibrated && calibration &&
+  if (options.calibrated && calibration && calibration->bands == f.bands &&
       std::abs(calibration->level - options.level) < 1e-9 &&
       (!calibration->observed || noise.size() > 0)) {
     f.calibrated = true;
     Matrix &lower = calibration->observed ? f.observed_lower : f.lower,
            &upper = calibration->observed ? f.observed_upper : f.upper;
-    for (int t = 0; t < rows; ++t)
+    for (int t = 1; t <= rows; ++t)
       for (int i = 0; i < s.n; ++i) {
-        const double sd = calibration->observed ? root_sum_square(f.sd(t + 1, i), noise(t + 1, i))
-                                                : f.sd(t + 1, i);
-        const double reach =
-            calibration->factor(f.times[static_cast<std::size_t>(t + 1)] - s.start.time, i) *
-            (sd + kCalibrationFloor * model.size[i]);
-        lower(t + 1, i) = f.mean(t + 1, i) - reach;
-        upper(t + 1, i) = f.mean(t + 1, i) + reach;
+        const Reach reach = reach_of(f, t, i, calibration->observed ? noise(t, i) : 0);
+        const double factor =
+            calibration->factor(f.times[static_cast<std::size_t>(t)] - s.start.time, i);
+        lower(t, i) = reach.centre - factor * (reach.below + kCalibrationFloor * model.size[i]);
+        upper(t, i) = reach.centre + factor * (reach.above + kCalibrationFloor * model.size[i]);
       }
-  }
-  if (q_band) {
-    fill_quantiles(s, total, rows, noise, f, observer);
-    f.q_median.row(0) = f.mean.row(0);
-    f.q_lower.row(0) = f.mean.row(0) - c * f.sd.row(0);
-    f.q_upper.row(0) = f.mean.row(0) + c * f.sd.row(0);
   }
   end_at_zero(f, model);
   check_finite(f);

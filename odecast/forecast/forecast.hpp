@@ -12,8 +12,6 @@
 
 namespace odecast {
 
-enum class Bands { both, sd, quantiles };
-
 /// What a trajectory that blows up means.
 enum class BlowUp {
   /// It is discarded whole and another is drawn (paper §5, "finite blow up time regularisation").
@@ -41,7 +39,8 @@ struct ForecastOptions {
   std::optional<InputSignal> inputs = {};
   int draws = 1000;
   double level = 0.95;
-  Bands bands = Bands::both;
+  /// What `lower` and `upper` are; default_bands() of the model where not given.
+  std::optional<Bands> bands = {};
   BlowUp blow_up = BlowUp::discard;
   /// `enumerated` integrates every field of a finite posterior once, with its probability: no seed
   /// and no Monte Carlo error. `draws` then has no meaning. The start must be a point.
@@ -57,18 +56,21 @@ struct ForecastOptions {
   /// Of learnt equations tolerances are made finer where their error shows in the band
   /// (checked_solver); not where they are what was asked for.
   bool check_tolerances = true;
-  /// A trajectory blows up when it leaves |v| <= bound_factor × the data's largest |v|.
+  /// A trajectory blows up when it leaves |v| <= bound_factor × the data's largest |v|; of learnt
+  /// equations also when it is kFarRanges ranges of a variable away from the data at an output
+  /// time.
   double bound_factor = 1e6;
   /// At most this many trajectories are tried for each one asked for.
   int attempts_per_draw = 20;
   /// How many trajectories the result carries whole, for figures; 0 to 1000. They change nothing
   /// else.
   int samples = 0;
-  /// Widen or narrow the sd band as the model's calibration says, where it has one of this level.
+  /// Widen or narrow the band as the model's calibration says, where it has one of this level and
+  /// of these bands.
   bool calibrated = true;
   /// Standard deviation of an observation of the state, per variable, for the bands of what would
-  /// be observed. By default the model's own, where it knows the noise of its data, and mean ± c sd
-  /// alone; zeros: no such bands.
+  /// be observed. By default the model's own, where it knows the noise of its data, without the
+  /// quantiles of an observation; zeros: no such bands.
   std::optional<Vector> noise = {};
   std::uint64_t seed = 1;
   int threads = 1;
@@ -88,6 +90,10 @@ std::string_view status_name(ForecastStatus status);
 /// The share of blow-ups that a posterior of equations may have. A network's masks often blow up,
 /// and the paper's method discards them; equations that explain the data do so hardly ever.
 inline constexpr double kMostBlowUps = 0.2;
+/// Ranges of the data: a trajectory of learnt equations so far from the values that a variable had
+/// in them, at the start and in the run of the most probable equations until then is on its way to
+/// infinity.
+inline constexpr double kFarRanges = 10;
 inline constexpr double kWide = 3;
 
 /// Mean and band of the state at each time; rows are times, the start first.
@@ -97,9 +103,12 @@ struct Forecast {
   std::string time_name = "t";            ///< as in the data
   std::optional<Calendar> calendar = {};  ///< of the model
   Matrix mean, sd;
-  Matrix lower, upper;                ///< mean ± c sd; empty unless asked for
-  Matrix q_lower, q_median, q_upper;  ///< quantiles; empty unless asked for
-  /// The same for an observation of the state, with its noise: mean ± c (sd² + σ²)^½, and the
+  /// The band: what `bands` says, widened or narrowed where `calibrated`.
+  Matrix lower, upper;
+  Bands bands = Bands::sd;            ///< quantiles, or sd: mean ± c sd
+  Matrix q_lower, q_median, q_upper;  ///< quantiles of the draws; empty for Bands::sd
+  /// The band of an observation of the state, with its noise: mean ± c (sd² + σ²)^½, or the median
+  /// less and plus the distances of the quantiles and c σ in quadrature. And, where asked for, the
   /// quantiles of the mixture Σ_k w_k N(x_k, σ²) over the draws. Empty where σ is not known
   /// (observation_noise).
   Matrix observed_lower, observed_upper, observed_q_lower, observed_q_upper;
@@ -123,12 +132,12 @@ struct Forecast {
                                       ///< no blow-ups
   double discard_probability = 0;     ///< weight of the discarded among all that were tried
   std::vector<double> blow_up_times;  ///< of the discarded, in draw order
-  /// lower and upper, or those of observations where the model is calibrated on them, are mean ±
-  /// factor (sd + floor), not mean ± c sd.
+  /// lower and upper, or those of observations where the model is calibrated on them, are as
+  /// CalibrationPart says.
   bool calibrated = false;
   /// Predictability horizon: the time after the start at which the spread, the root mean square
-  /// over variables of sd over the sd of the data, first passes kHorizon. Infinite where it does
-  /// not; NaN where it is not known.
+  /// over variables of spread_of() over the sd of the data, first passes kHorizon. Infinite where
+  /// it does not; NaN where it is not known.
   double horizon = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
   double rtol = 0, atol = 0;  ///< the solver's, in the model's units
@@ -136,6 +145,24 @@ struct Forecast {
 
 /// The same share of the error ends the valid prediction time.
 inline constexpr double kHorizon = 0.4;
+
+/// Quantiles for learnt equations, few of whose draws may be on their way to infinity; mean ± c sd
+/// and quantiles beside them for networks, as the paper has it; those that a model is calibrated
+/// for.
+Bands default_bands(const Model& model);
+
+/// The centre of the band: the median, or the mean.
+const Matrix& centre_of(const Forecast& forecast);
+/// The sd, or the distance of the quantiles of the draws as one: (q_upper - q_lower) / 2c.
+Matrix spread_of(const Forecast& forecast);
+
+/// How far the band of the draws reaches below and above its centre, of variable i in a row: sd (of
+/// Bands::sd, without c) or the distances of the quantiles, each with that of the noise of an
+/// observation in quadrature. What a calibration multiplies.
+struct Reach {
+  double centre, below, above;
+};
+Reach reach_of(const Forecast& forecast, Eigen::Index row, Eigen::Index i, double noise);
 
 /// Algorithm 2 of the paper: draws of the posterior, integrated forward, blow-ups counted. Same
 /// seed, same bits for any number of threads. The model gives units, start and bound; the posterior

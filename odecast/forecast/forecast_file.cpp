@@ -31,11 +31,22 @@ std::string observed_mark(const std::vector<std::string>& variables) {
   return mark;
 }
 
+/// Whether the band lies as far above the mean as below it, but where it ends at 0.
+bool is_sd_band(const Forecast& f) {
+  for (Eigen::Index t = 0; t < f.mean.rows(); ++t)
+    for (Eigen::Index i = 0; i < f.mean.cols(); ++i) {
+      const double above = f.upper(t, i) - f.mean(t, i), below = f.mean(t, i) - f.lower(t, i);
+      if (f.lower(t, i) != 0 &&
+          std::abs(above - below) > 1e-9 * (std::abs(f.mean(t, i)) + std::abs(above)))
+        return false;
+    }
+  return true;
+}
+
 }  // namespace
 
 std::string format_forecast(const Forecast& f) {
-  std::vector<const Matrix*> parts = {&f.mean, &f.sd};
-  if (f.lower.size() > 0) parts.insert(parts.end(), {&f.lower, &f.upper});
+  std::vector<const Matrix*> parts = {&f.mean, &f.sd, &f.lower, &f.upper};
   if (f.q_lower.size() > 0) parts.insert(parts.end(), {&f.q_lower, &f.q_median, &f.q_upper});
   if (f.observed_lower.size() > 0)
     parts.insert(parts.end(), {&f.observed_lower, &f.observed_upper});
@@ -45,9 +56,7 @@ std::string format_forecast(const Forecast& f) {
   std::vector<std::string> names;
   const auto column = [&](const std::string& name) { names.push_back(name); };
   for (const auto& v : f.variables) {
-    for (const char* part : {"_mean", "_sd"}) column(v + part);
-    if (f.lower.size() > 0)
-      for (const char* part : {"_lower", "_upper"}) column(v + part);
+    for (const char* part : {"_mean", "_sd", "_lower", "_upper"}) column(v + part);
     if (f.q_lower.size() > 0)
       for (const double p : {(1 - f.level) / 2, 0.5, (1 + f.level) / 2})
         column(quantile_name(v, p));
@@ -136,6 +145,8 @@ Forecast read_forecast(const std::filesystem::path& path, const TimeCount& count
     fill(f.observed_q_lower, observed((1 - f.level) / 2));
     fill(f.observed_q_upper, observed((1 + f.level) / 2));
   }
+  if (f.lower.size() == 0 && f.q_lower.size() > 0) f.lower = f.q_lower, f.upper = f.q_upper;
+  if (f.q_lower.size() > 0 && !is_sd_band(f)) f.bands = Bands::quantiles;
   if (f.lower.size() > 0 && !level_known) {
     Eigen::Index row = 0, i = 0;
     if (f.sd.maxCoeff(&row, &i) > 0) {

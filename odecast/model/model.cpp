@@ -97,6 +97,10 @@ Prediction prediction(const Model& model, const Moments& moments) {
   return p;
 }
 
+std::string_view bands_name(Bands bands) {
+  return bands == Bands::both ? "both" : bands == Bands::sd ? "sd" : "quantiles";
+}
+
 double CalibrationPart::factor(double lead, Eigen::Index variable) const {
   const auto next = std::lower_bound(leads.begin(), leads.end(), lead) - leads.begin();
   if (next == 0) return factors(0, variable);

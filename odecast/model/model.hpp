@@ -32,15 +32,24 @@ struct InputPart {
   int measured() const { return size() - (time ? 1 : 0); }
 };
 
-/// How much wider or narrower bands must be to hold held-out truth at their level: mean ± factor
-/// (sd + floor size), sd that of the state or, where the truth was observed with noise, of an
-/// observation; by time after the start; `odecast calibrate` finds it. Between leads the factors
-/// are linear, beyond the last its own.
+/// What the ends of a band are: mean ± c sd, or quantiles; `both`: mean ± c sd, and the quantiles
+/// beside them.
+enum class Bands { both, sd, quantiles };
+std::string_view bands_name(Bands bands);
+
+/// How much wider or narrower bands must be to hold held-out truth at their level, by time after
+/// the start; `odecast calibrate` finds it. The band is
+///   mean ± factor (sd + floor size)                     of Bands::sd,
+///   median - factor (median - q_lower + floor size),
+///   median + factor (q_upper - median + floor size)     of Bands::quantiles,
+/// of the state or, where the truth was observed with noise, of an observation. Between leads the
+/// factors are linear, beyond the last its own.
 inline constexpr double kCalibrationFloor = 1e-3;
 struct CalibrationPart {
   double level = 0.95;
-  int starts = 0;         ///< it rests on
-  bool observed = false;  ///< it is for bands of observations
+  int starts = 0;           ///< it rests on
+  Bands bands = Bands::sd;  ///< sd or quantiles
+  bool observed = false;    ///< it is for bands of observations
   std::vector<double> leads = {};
   Matrix factors = {};  ///< leads × variables
   /// Share of the held-out truth inside the band at each lead, over all variables: of the band of

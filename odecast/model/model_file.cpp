@@ -23,11 +23,12 @@ using Json = nlohmann::ordered_json;
 /// trajectory posteriors with inputs; 6: trajectory posteriors with forcing. A model is written as
 /// the lowest that has it all, for older programs. 8: offsets beside coefficients, positive
 /// variables, embeddings; a model without them is of version 7. 9: noise that grows with the state.
-/// 10: functions beside monomials. 11: noise of logarithms.
-constexpr int kVersion = 11, kPlainVersion = 7;
+/// 10: functions beside monomials. 11: noise of logarithms. 12: calibrated quantiles.
+constexpr int kVersion = 12, kPlainVersion = 7;
 
 int version_of(const Model& model) {
-  if (!model.log_noise.empty()) return kVersion;
+  if (model.calibration && model.calibration->bands == Bands::quantiles) return kVersion;
+  if (!model.log_noise.empty()) return 11;
   if (model.polynomial() && model.polynomial()->functions) return 10;
   if (model.relative_noise.size() > 0) return 9;
   const bool plain = model.positive.empty() && !model.embedding && model.term_offsets().isZero(0);
@@ -105,12 +106,14 @@ Json law_json(const Model& model) {
 Json to_json(const KeptRows& kept) {
   std::string hashes;
   for (const std::uint64_t hash : kept.hashes) hashes += hexadecimal(hash);
-  return {
+  Json json = {
       {"from", kept.from},
       {"until", kept.until},
       {"hashes", hashes},
       {"times", kept.times},
       {"states", std::vector<double>(kept.states.data(), kept.states.data() + kept.states.size())}};
+  if (kept.low.size() > 0) json["low"] = to_json(kept.low), json["high"] = to_json(kept.high);
+  return json;
 }
 
 /// Reads members of a JSON object; every complaint names the member.
@@ -239,7 +242,13 @@ TrajectoryPart read_trajectory(const Reader& read, const Json& json, std::size_t
 }
 
 KeptRows read_kept_rows(const Reader& read, const Json& json, std::size_t n) {
-  KeptRows kept{read.number(json, "from"), read.number(json, "until")};
+  KeptRows kept{.from = read.number(json, "from"), .until = read.number(json, "until")};
+  if (json.contains("low")) {
+    kept.low = read.vector(json, "low", n);
+    kept.high = read.vector(json, "high", n);
+    if (!(kept.low.array() <= kept.high.array()).all())
+      read.fail("low", "a value above that of high", "the least and the greatest value");
+  }
   const std::string hashes = read.text(json, "hashes");
   if (hashes.size() % 16 != 0 || hashes.size() > 16 * kSketch ||
       hashes.find_first_not_of("0123456789abcdef") != hashes.npos)
@@ -622,6 +631,7 @@ std::string model_to_text(const Model& model) {
   if (model.calibration)
     body["calibration"] = {{"level", model.calibration->level},
                            {"starts", model.calibration->starts},
+                           {"bands", bands_name(model.calibration->bands)},
                            {"observed", model.calibration->observed},
                            {"leads", model.calibration->leads},
                            {"factors", to_json(model.calibration->factors)},
@@ -754,6 +764,12 @@ Model model_from_text(const std::string& text, const std::string& name) {
     part.level = read.number(c, "level");
     part.starts = static_cast<int>(read.whole(c, "starts", 1, 1'000'000'000));
     part.observed = c.contains("observed") && read.boolean(c, "observed");
+    if (c.contains("bands")) {
+      const std::string bands = read.text(c, "bands");
+      if (bands != bands_name(Bands::sd) && bands != bands_name(Bands::quantiles))
+        read.fail("bands", bands, "sd or quantiles");
+      part.bands = bands == bands_name(Bands::sd) ? Bands::sd : Bands::quantiles;
+    }
     const Vector leads = read.vector(c, "leads", read.array(c, "leads").size());
     part.leads.assign(leads.begin(), leads.end());
     part.factors = read.matrix(c, "factors");

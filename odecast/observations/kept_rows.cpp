@@ -43,7 +43,16 @@ double six_digits(double x) {
 void RowKeeper::add(std::size_t trajectory, double time, const double* state) {
   from_ = any_ ? std::min(from_, time) : time;
   until_ = any_ ? std::max(until_, time) : time;
+  if (!any_) {
+    low_ = Vector::Constant(variables_, std::numeric_limits<double>::infinity());
+    high_ = -low_;
+  }
   any_ = true;
+  for (Eigen::Index i = 0; i < variables_; ++i)
+    if (std::isfinite(state[i])) {
+      low_[i] = std::min(low_[i], state[i]);
+      high_[i] = std::max(high_[i], state[i]);
+    }
   const std::uint64_t hash = row_hash(time, {state, static_cast<std::size_t>(variables_)});
   if (hashes_.size() < kSketch || hash < hashes_.back()) {
     const auto at = std::lower_bound(hashes_.begin(), hashes_.end(), hash);
@@ -75,7 +84,8 @@ void RowKeeper::add(std::size_t trajectory, double time, const double* state) {
 }
 
 KeptRows RowKeeper::kept() const {
-  KeptRows kept{from_, until_, hashes_};
+  KeptRows kept{.from = from_, .until = until_, .hashes = hashes_};
+  if (low_.allFinite()) kept.low = low_, kept.high = high_;
   const auto n = static_cast<std::size_t>(variables_);
   std::vector<double> states;
   // From the latest back; of every level what is older than all of the level below.

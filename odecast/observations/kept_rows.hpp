@@ -14,6 +14,9 @@ namespace odecast {
 /// tell them when it meets them again.
 struct KeptRows {
   double from = 0, until = 0;  ///< the times of all rows
+  /// The least and the greatest value of each variable in all rows, user's units; empty in files of
+  /// old, and where a variable has none.
+  Vector low = {}, high = {};
   /// The smallest of the hashes of all rows, increasing: those of a random sample, which any other
   /// rows can be compared with (a bottom-k sketch, Cohen & Kaplan 2007). All of them where there
   /// are fewer than kSketch.
@@ -47,6 +50,7 @@ class RowKeeper {
   int variables_, recent_;
   bool any_ = false;
   double from_ = 0, until_ = 0;
+  Vector low_ = {}, high_ = {};
   std::size_t last_ = 0;  ///< trajectory
   long rows_ = 0;         ///< of it
   std::array<Level, 40> levels_ = {};

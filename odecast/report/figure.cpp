@@ -88,16 +88,22 @@ std::vector<Mark> lyapunov_marks(double from, double until, double exponent) {
   return marks;
 }
 
-std::string band_label(const Forecast& f, bool quantiles) {
+std::string band_label(const Forecast& f) {
   const double c = band_factor(f.level);
   const auto last = f.mean.rows() - 1;
-  const bool calibrated =  // another multiple of the sd, or of it and a floor
-      !quantiles && std::abs(f.upper(last, 0) - f.mean(last, 0) - c * f.sd(last, 0)) >
-                        1e-6 * (std::abs(f.mean(last, 0)) + c * f.sd(last, 0));
+  const bool quantiles = f.bands == Bands::quantiles;
+  const double reach = c * f.sd(last, 0),
+               raw = quantiles ? f.q_upper(last, 0) : f.mean(last, 0) + reach;
+  const bool calibrated =  // another multiple of that, or of it and a floor
+      std::abs(f.upper(last, 0) - raw) > 1e-6 * (std::abs(f.mean(last, 0)) + reach);
   return fmt::format("{:g} % band ({})", 100 * f.level,
-                     quantiles    ? "quantiles"
-                     : calibrated ? "calibrated"
-                                  : fmt::format("mean ± {:.3g} sd", c));
+                     calibrated  ? "calibrated"
+                     : quantiles ? "quantiles"
+                                 : fmt::format("mean ± {:.3g} sd", c));
+}
+
+std::string centre_label(const Forecast& f) {
+  return f.bands == Bands::quantiles ? "forecast median" : "forecast mean";
 }
 
 std::string observed_band_label(const Forecast& f) {
@@ -106,11 +112,28 @@ std::string observed_band_label(const Forecast& f) {
 
 namespace {
 
+/// The forecast with other bands as its own, where it has them.
+Forecast with_bands(Forecast f, const std::optional<Bands>& bands) {
+  if (bands == Bands::quantiles && f.q_lower.size() > 0) {
+    f.bands = Bands::quantiles;
+    f.lower = f.q_lower;
+    f.upper = f.q_upper;
+    if (f.observed_q_lower.size() > 0) {
+      f.observed_lower = f.observed_q_lower;
+      f.observed_upper = f.observed_q_upper;
+    }
+  } else if (bands == Bands::sd && f.bands == Bands::quantiles) {
+    f.bands = Bands::sd;
+    f.lower = f.mean - band_factor(f.level) * f.sd;
+    f.upper = f.mean + band_factor(f.level) * f.sd;
+  }
+  return f;
+}
+
 std::vector<Panel> forecast_figure_panels(const NamedForecast& named,
                                           const FigureContent& content) {
-  const Forecast& f = named.forecast;
+  const Forecast f = with_bands(named.forecast, content.bands);
   const auto& names = content.variables.empty() ? f.variables : content.variables;
-  const bool quantiles = (content.quantiles && f.q_lower.size() > 0) || f.lower.size() == 0;
   std::vector<Panel> panels;
   for (const auto& name : names) {
     const auto found = std::find(f.variables.begin(), f.variables.end(), name);
@@ -120,22 +143,16 @@ std::vector<Panel> forecast_figure_panels(const NamedForecast& named,
                    "Use a variable of the forecast."});
     const auto i = found - f.variables.begin();
     Panel panel = over_time(f.time_name, f.calendar, {.title = named.name, .y_label = name});
-    const Matrix& lower = quantiles ? f.q_lower : f.lower;
-    const Matrix& upper = quantiles ? f.q_upper : f.upper;
-    const Matrix &seen_lower = quantiles ? f.observed_q_lower : f.observed_lower,
-                 &seen_upper = quantiles ? f.observed_q_upper : f.observed_upper;
-    if (seen_lower.size() > 0)
-      panel.bands.push_back({observed_band_label(f), f.times, column(seen_lower, i),
-                             column(seen_upper, i), Ink::muted});
-    if (lower.size() > 0)
-      panel.bands.push_back(
-          {band_label(f, quantiles), f.times, column(lower, i), column(upper, i)});
+    if (f.observed_lower.size() > 0)
+      panel.bands.push_back({observed_band_label(f), f.times, column(f.observed_lower, i),
+                             column(f.observed_upper, i), Ink::muted});
+    panel.bands.push_back({band_label(f), f.times, column(f.lower, i), column(f.upper, i)});
     if (content.history)
       if (auto line = history_line(*content.history, content.trajectory, name, f)) {
         panel.lines.push_back(std::move(*line));
         panel.marks.push_back(start_mark(f));
       }
-    panel.lines.push_back({.label = "forecast mean", .x = f.times, .y = column(f.mean, i)});
+    panel.lines.push_back({.label = centre_label(f), .x = f.times, .y = column(centre_of(f), i)});
     if (content.truth)
       if (auto line =
               truth_line(*content.truth, content.trajectory, name, f.times.front(), f.times.back()))

@@ -16,7 +16,7 @@ struct FigureContent {
   std::optional<Dataset> truth = {};
   std::string trajectory = {};          ///< id of the truth's trajectory; empty: the last
   std::optional<Dataset> history = {};  ///< what was observed before, drawn as far as it tells
-  bool quantiles = false;               ///< the quantile band instead of mean ± c sd
+  std::optional<Bands> bands = {};      ///< instead of the forecast's own, where it has them
   std::optional<double> lyapunov = {};  ///< marks Lyapunov times
   std::string title = {};
 };
@@ -41,8 +41,10 @@ std::optional<Line> history_line(const Dataset& history, const std::string& traj
 /// Where the forecast begins, for a panel with a history.
 Mark start_mark(const Forecast& forecast);
 
-/// "95 % band (mean ± 1.96 sd)", of the state.
-std::string band_label(const Forecast& forecast, bool quantiles);
+/// "95 % band (mean ± 1.96 sd)", of the state: the forecast's own.
+std::string band_label(const Forecast& forecast);
+/// "forecast median" or "forecast mean", the centre of that band.
+std::string centre_label(const Forecast& forecast);
 /// "95 % band of an observation"
 std::string observed_band_label(const Forecast& forecast);
 

@@ -88,21 +88,15 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   std::string before;
   Figure figure{.id = "forecast", .title = "Forecast of every variable", .names = f.variables};
   figure.panel_height = f.variables.size() == 1 ? 320 : 200;
-  const bool sd = f.lower.size() > 0;
-  const Matrix &lower = sd ? f.lower : f.q_lower, &upper = sd ? f.upper : f.q_upper;
   const std::size_t samples =
       samples_are_long(f) ? std::min(kFewSamples, f.samples.size()) : f.samples.size();
   for (Index i = 0; i < f.mean.cols(); ++i) {
     Panel panel = over_time(f.time_name, f.calendar,
                             {.y_label = f.variables[static_cast<std::size_t>(i)], .marks = marks});
-    const Matrix &seen_lower = sd ? f.observed_lower : f.observed_q_lower,
-                 &seen_upper = sd ? f.observed_upper : f.observed_q_upper;
-    if (seen_lower.size() > 0)
-      panel.bands.push_back({observed_band_label(f), f.times, column(seen_lower, i),
-                             column(seen_upper, i), Ink::muted});
-    if (lower.size() > 0)
-      panel.bands.push_back(
-          {band_label(f, f.lower.size() == 0), f.times, column(lower, i), column(upper, i)});
+    if (f.observed_lower.size() > 0)
+      panel.bands.push_back({observed_band_label(f), f.times, column(f.observed_lower, i),
+                             column(f.observed_upper, i), Ink::muted});
+    panel.bands.push_back({band_label(f), f.times, column(f.lower, i), column(f.upper, i)});
     if (content.history)
       if (auto line = history_line(*content.history, content.trajectory,
                                    f.variables[static_cast<std::size_t>(i)], f)) {
@@ -120,7 +114,7 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
                              .width = 0.8});
     }
     panel.lines.push_back(
-        {.label = "forecast mean", .x = f.times, .y = column(f.mean, i), .width = 2});
+        {.label = centre_label(f), .x = f.times, .y = column(centre_of(f), i), .width = 2});
     if (truth)
       panel.lines.push_back({.label = "truth",
                              .x = truth->times,
@@ -137,9 +131,10 @@ Figure forecast_panels(const Forecast& f, const std::optional<TruthCurve>& truth
   const std::string rules = times && horizon ? "Lyapunov times and the predictability horizon"
                             : times          ? "Lyapunov times"
                                              : "the predictability horizon";
-  figure.caption = fmt::format(
-      "{}Mean and {} of {} trajectories.{}", before, band_label(f, f.lower.size() == 0),
-      counted(f.kept), marks.empty() ? "" : " Dotted rules mark " + rules + " since the start.");
+  figure.caption =
+      fmt::format("{}{} and {} of {} trajectories.{}", before,
+                  f.bands == Bands::quantiles ? "Median" : "Mean", band_label(f), counted(f.kept),
+                  marks.empty() ? "" : " Dotted rules mark " + rules + " since the start.");
   return figure;
 }
 
@@ -154,12 +149,13 @@ Attractor forecast_attractor(const Forecast& f, const std::optional<TruthCurve>&
                         f.samples[k].topRows(rows),
                         0.8});
   }
-  a.curves.push_back({"forecast mean", Ink::forecast, f.times, f.mean, 2});
+  a.curves.push_back({centre_label(f), Ink::forecast, f.times, centre_of(f), 2});
   if (truth)
     a.curves.push_back({"truth", ink_of_truth(content), truth->times, truth->states, 1.6,
                         content.drawn.has_value()});
-  a.caption =
-      "The mean of many trajectories is not one of them: as they part, it moves to the middle.";
+  a.caption = fmt::format(
+      "The {} of many trajectories is not one of them: as they part, it moves to the middle.",
+      f.bands == Bands::quantiles ? "median" : "mean");
   return a;
 }
 
@@ -357,11 +353,14 @@ Section score_section(const Forecast& f, const ForecastPageContent& content, con
 Section calibration_section(const CalibrationPart& c) {
   Section section{"calibration", "Calibration on held-out data"};
   section.parts.push_back(Prose{
-      fmt::format("The band is mean ± q (sd + a thousandth of the variable's size); q is, at each "
-                  "time after the start, the smallest at which "
+      fmt::format("The band is {}; q is, at each time after the start, the smallest at which "
                   "enough of {} held-out forecasts hold the truth (conformal prediction). If the "
                   "forecast shown here is like those, it holds the truth at each "
                   "time with probability {:g} % at least; the times of one forecast err together.",
+                  c.bands == Bands::quantiles
+                      ? "the median less and plus q times (its distance from the quantiles of the "
+                        "draws + a thousandth of the variable's size)"
+                      : "mean ± q (sd + a thousandth of the variable's size)",
                   counted(c.starts), 100 * c.level)});
   if (c.before.size() != c.leads.size()) return section;
   Panel panel{.x_label = "time after the start", .y_label = "share of the held-out truth inside"};

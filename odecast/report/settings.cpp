@@ -41,9 +41,10 @@ Settings forecast_settings(const Model& model, const ForecastOptions& o) {
     s.emplace_back("attempts, at most", fmt::format("{} for each draw", o.attempts_per_draw));
   }
   s.emplace_back("level", fmt::format("{}", o.level));
-  s.emplace_back("bands", o.bands == Bands::sd          ? "mean ± c sd"
-                          : o.bands == Bands::quantiles ? "quantiles"
-                                                        : "mean ± c sd, quantiles");
+  const Bands bands = o.bands.value_or(default_bands(model));
+  s.emplace_back("bands", bands == Bands::sd          ? "mean ± c sd"
+                          : bands == Bands::quantiles ? "quantiles"
+                                                      : "mean ± c sd, quantiles");
   if (model.calibration) s.emplace_back("bands calibrated", yes_or_no(o.calibrated));
   if (const Vector noise = observation_noise(model, o); noise.size() > 0)
     s.emplace_back("noise of an observation", numbers(noise));

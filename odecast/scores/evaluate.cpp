@@ -347,7 +347,8 @@ ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   f.threads = 1;
   f.seed += index;
   f.masks = MaskSource::sampled;
-  f.bands = Bands::sd;
+  f.bands = o.forecast.bands.value_or(default_bands(model));
+  if (f.bands == Bands::both) f.bands = Bands::sd;
   f.samples = std::min(1000, f.draws);
   f.draws = f.samples;
   f.init = t.states.row(start.row).transpose();
@@ -426,7 +427,10 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     for (Eigen::Index i = 0, m = 0; i < n; ++i) {
       const double mean = made.mean(row, i), sd = made.sd(row, i), error = y[i] - mean;
       const double full = noisy ? root_sum_square(sd, noise[i]) : sd;
-      one.scores(row - 1, i) = std::abs(error) / (full + kCalibrationFloor * model.size[i]);
+      const Reach reach = reach_of(made, row, i, noisy ? noise[i] : 0);
+      const double off = y[i] - reach.centre;
+      one.scores(row - 1, i) = std::abs(off) / ((off < 0 ? reach.below : reach.above) +
+                                                kCalibrationFloor * model.size[i]);
       if (m == moving || climate.moving[static_cast<std::size_t>(m)] != i) continue;
       one.covered(row - 1, m) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
       one.spread(row - 1, m) = full * full / (scale[m] * scale[m]);
@@ -610,6 +614,9 @@ Evaluation evaluate(const Model& model, const Dataset& given_truth, const Evalua
   Evaluation result;
   result.variables = model.measured_variables();
   result.level = o.forecast.level;
+  result.bands = o.forecast.bands.value_or(default_bands(model)) == Bands::quantiles
+                     ? Bands::quantiles
+                     : Bands::sd;
   result.observations = o.observations;
   result.horizon = o.horizon;
   result.share_of_fit = share_of_fit(model, truth);
@@ -756,6 +763,7 @@ CalibrationPart conformal(const Evaluation& e) {
   CalibrationPart part;
   part.level = e.level;
   part.starts = e.starts;
+  part.bands = e.bands;
   part.observed = e.observations;
   part.leads = e.leads;
   part.factors = conformal_factors(e.scores, e.level);

@@ -114,9 +114,10 @@ struct Evaluation {
   /// calibrated forecast.
   std::vector<int> ranks;     ///< counts in EvaluateOptions::bins
   double uniformity = 0;      ///< uniformity_of() them
+  Bands bands = Bands::sd;    ///< sd or quantiles
   bool observations = false;  ///< of which the bands are, as EvaluateOptions say
-  /// (start, lead, variable): |y - mean| / (sd + floor), what conformal calibration ranks; sd with
-  /// the noise where y has it.
+  /// (start, lead, variable): |y - centre| / (reach + floor), the reach that of the side on which y
+  /// lies (reach_of), with the noise where y has it: what conformal calibration ranks.
   std::vector<Matrix> scores;  ///< one per lead: starts × variables
 };
 
@@ -135,9 +136,10 @@ Evaluation evaluate(const Model& model, const Dataset& truth, const EvaluateOpti
 double energy_score(const Matrix& draws, const Vector& truth);
 
 /// Conformal calibration per lead and variable: with N starts the ⌈(N+1) level⌉-th smallest score.
-/// If scores of held-out starts and of the forecast to come are exchangeable, mean ± q (sd + floor)
-/// holds the truth with probability at least `level`, at each lead and for each variable by itself
-/// (Vovk, Gammerman & Shafer 2005; scaled residuals: Papadopoulos et al. 2008). Neighbouring starts
+/// If scores of held-out starts and of the forecast to come are exchangeable, the centre less and
+/// plus q (reach + floor) holds the truth with probability at least `level`, at each lead and for
+/// each variable by itself (Vovk, Gammerman & Shafer 2005; scaled residuals: Papadopoulos et al.
+/// 2008; distances of quantiles: Sesia & Candès 2020). Neighbouring starts
 /// of one trajectory are exchangeable only as far as the system forgets. Throws Error (data) for
 /// fewer than level / (1 - level) starts.
 CalibrationPart conformal(const Evaluation& evaluation);

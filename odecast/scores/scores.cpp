@@ -50,12 +50,12 @@ Dataset columns(const Dataset& data, const std::vector<std::string>& names) {
 /// At the start they are mean ± c (sd² + σ²)^½; noise that follows the state may be large just
 /// there, so that it counts by its root mean square over all rows where that is less.
 bool looks_measured(const Forecast& f, const Dataset& truth) {
-  const bool quantiles = f.observed_lower.size() == 0;
+  const bool quantiles = f.observed_lower.size() == 0;  // of files of old
   const Matrix &lower = quantiles ? f.observed_q_lower : f.observed_lower,
                &upper = quantiles ? f.observed_q_upper : f.observed_upper;
   if (lower.size() == 0) return false;
   const Matrix square = (((upper - lower) / (2 * band_factor(f.level))).cwiseAbs2() -
-                         f.sd.topRows(lower.rows()).cwiseAbs2())
+                         spread_of(f).topRows(lower.rows()).cwiseAbs2())
                             .cwiseMax(0);
   Vector noise = square.row(0).transpose();
   for (Eigen::Index i = 0; i < noise.size(); ++i)
@@ -87,30 +87,31 @@ Scores score(const Forecast& forecast, const Dataset& truth, const ScoreOptions&
   s.trajectory = compared.trajectory;
   s.level = forecast.level;
   s.vpt_threshold = options.threshold;
-  const bool have_sd = forecast.lower.size() > 0, have_q = forecast.q_lower.size() > 0;
+  const double c = band_factor(forecast.level);
   const bool observed_q = forecast.observed_lower.size() == 0;
   s.measured = !options.band && looks_measured(forecast, truth);
-  const ScoredBand asked =
-      options.band.value_or(s.measured ? ScoredBand::observed : ScoredBand::sd);
+  const ScoredBand own =
+      forecast.bands == Bands::quantiles ? ScoredBand::quantiles : ScoredBand::sd;
+  const ScoredBand asked = options.band.value_or(s.measured ? ScoredBand::observed : own);
   const bool observed = asked == ScoredBand::observed;
-  s.band = observed                                        ? ScoredBand::observed
-           : (asked == ScoredBand::sd ? have_sd : !have_q) ? ScoredBand::sd
-                                                           : ScoredBand::quantiles;
-  const Matrix& lower = observed
-                            ? (observed_q ? forecast.observed_q_lower : forecast.observed_lower)
-                        : s.band == ScoredBand::sd ? forecast.lower
-                                                   : forecast.q_lower;
-  const Matrix& upper = observed
-                            ? (observed_q ? forecast.observed_q_upper : forecast.observed_upper)
-                        : s.band == ScoredBand::sd ? forecast.upper
-                                                   : forecast.q_upper;
+  s.band = asked == ScoredBand::quantiles && forecast.q_lower.size() == 0 ? own : asked;
+  Matrix lower = forecast.lower, upper = forecast.upper;
+  if (observed) {
+    lower = observed_q ? forecast.observed_q_lower : forecast.observed_lower;
+    upper = observed_q ? forecast.observed_q_upper : forecast.observed_upper;
+  } else if (s.band == ScoredBand::sd && own != ScoredBand::sd) {
+    lower = forecast.mean - c * forecast.sd;
+    upper = forecast.mean + c * forecast.sd;
+  } else if (options.band == ScoredBand::quantiles && s.band == ScoredBand::quantiles) {
+    lower = forecast.q_lower;
+    upper = forecast.q_upper;
+  }
   if (lower.size() == 0)
     throw_data(
         {"forecast", observed ? "no band for observations" : "no band",
          observed ? "columns such as x_observed_lower" : "columns such as x_lower and x_upper",
          observed ? "Forecast again with `observations`." : "Forecast again with `bands` both."});
 
-  const double c = band_factor(forecast.level);
   const Vector& sd = compared.truth_sd;
   Vector covered = Vector::Zero(n), width = covered, crps = covered, squares = covered;
   s.vpt_time = compared.until - compared.from;

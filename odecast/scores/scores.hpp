@@ -20,8 +20,8 @@ std::string_view band_name(ScoredBand band);
 
 struct ScoreOptions {
   /// By default that of an observation where the forecast has one and the truth looks measured
-  /// (looks_noisy), else that of the state. sd and quantiles fall back to each other where the
-  /// file has only one.
+  /// (looks_noisy), else the forecast's own, `lower` and `upper`. sd of a forecast whose own is
+  /// another: mean ± c sd; quantiles: those of the draws, the forecast's own where it has none.
   std::optional<ScoredBand> band = {};
   double threshold = 0.4;               ///< of the valid prediction time
   std::optional<double> lyapunov = {};  ///< largest exponent, to give times in Lyapunov times

@@ -252,7 +252,6 @@ FigureContent figure_content(const Forecast& f, const Data* truth, const std::st
 
 std::string figure(const FinishedForecast& f, const Data* truth, const std::string& trajectory) {
   FigureContent content = figure_content(f.forecast, truth, trajectory);
-  content.quantiles = f.forecast.lower.size() == 0;
   if (f.model && f.forecast.continues) content.history = history_of(f.model->model);
   return forecast_figure({{"", f.forecast}}, content);
 }
@@ -317,7 +316,8 @@ nb::tuple state_of(const FinishedForecast& f) {
                         to_array(std::span(c.alive)), to_array(std::span(c.blow_up_times)),
                         nb::make_tuple(c.level, c.discard_probability, c.horizon, c.seconds),
                         nb::make_tuple(c.draws, c.kept, c.discarded, c.integrated),
-                        nb::make_tuple(static_cast<int>(c.status), c.calibrated, c.continues),
+                        nb::make_tuple(static_cast<int>(c.status), static_cast<int>(c.bands),
+                                       c.calibrated, c.continues),
                         c.reason, f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
                         f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call,
                         c.time_name, calendar);
@@ -362,9 +362,12 @@ ForecastPointer from_state(nb::tuple state) {
       nb::cast<std::tuple<double, double, double, double>>(nb::object(state[6]));
   std::tie(c.draws, c.kept, c.discarded, c.integrated) =
       nb::cast<std::tuple<long, long, long, long>>(nb::object(state[7]));
-  int status = 0;
-  std::tie(status, c.calibrated, c.continues) =
-      nb::cast<std::tuple<int, bool, bool>>(nb::object(state[8]));
+  int status = 0, bands = 0;
+  std::tie(status, bands, c.calibrated, c.continues) =
+      nb::cast<std::tuple<int, int, bool, bool>>(nb::object(state[8]));
+  refuse(bands == static_cast<int>(Bands::sd) ||
+         (bands == static_cast<int>(Bands::quantiles) && c.q_lower.size() > 0));
+  c.bands = static_cast<Bands>(bands);
   refuse(status >= 0 && status <= static_cast<int>(ForecastStatus::wide));
   c.status = static_cast<ForecastStatus>(status);
   c.reason = nb::cast<std::string>(nb::object(state[9]));
@@ -426,6 +429,7 @@ void bind_forecast(nb::module_& m) {
       .def_prop_ro("observed_q_lower", &matrix<&Forecast::observed_q_lower>)
       .def_prop_ro("observed_q_upper", &matrix<&Forecast::observed_q_upper>)
       .def_prop_ro("level", &value<&Forecast::level>)
+      .def_prop_ro("band", [](const FinishedForecast& f) { return bands_name(f.forecast.bands); })
       .def_prop_ro(
           "complete",
           [](const FinishedForecast& f) { return f.forecast.status == ForecastStatus::complete; })

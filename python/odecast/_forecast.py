@@ -54,7 +54,13 @@ class Forecast:
                            "discarded, and why. Empty for one from a file.")
     mean = Part("np.ndarray", "Mean over the draws, times × variables.")
     sd = Part("np.ndarray", "Standard deviation over the draws.")
-    q_lower = Part("np.ndarray | None", 'Lower quantile, with ``bands="both"`` or ``"quantiles"``.')
+    band = Part("str", 'What ``lower`` and ``upper`` are: ``"quantiles"`` or ``"sd"``.')
+    lower = Part("np.ndarray", "Lower edge of the band: the quantile of the draws for learnt "
+                               "equations, mean - c sd for networks, or as ``bands`` says; "
+                               "calibrated where the model is.")
+    upper = Part("np.ndarray", "Upper edge of it.")
+    q_lower = Part("np.ndarray | None",
+                   'Lower quantile of the draws, but with ``bands="sd"``.')
     q_median = Part("np.ndarray | None", "Median.")
     q_upper = Part("np.ndarray | None", "Upper quantile.")
     observed_lower = Part("np.ndarray | None",
@@ -79,19 +85,6 @@ class Forecast:
     def times(self) -> np.ndarray:
         """Output times, the start first: datetime64 where the data have dates."""
         return dates(self._core.calendar, self._core.times)
-
-    @cached_property
-    def lower(self) -> np.ndarray:
-        """Lower edge of the band mean ± c sd, or of the quantiles where only those were asked
-        for."""
-        lower = self._core.lower
-        return self.q_lower if lower is None else lower
-
-    @cached_property
-    def upper(self) -> np.ndarray:
-        """Upper edge of that band."""
-        upper = self._core.upper
-        return self.q_upper if upper is None else upper
 
     def to_dataframe(self):
         """A pandas DataFrame with the columns of the CSV that :meth:`save` writes; the times are
@@ -145,8 +138,9 @@ class Forecast:
             k: v for k, v in self.summary.items() if v is not None}})
 
     def plot(self, truth=None, variables=None, axes=None, *, history=None):
-        """Draws mean and bands with Matplotlib, over the truth where given, and after the history:
-        rows as far back as twice the length of the forecast. Returns the axes, one per variable.
+        """Draws the band, its centre and the band of an observation with Matplotlib, over the truth
+        where given, and after the history: rows as far back as twice the length of the forecast.
+        Returns the axes, one per variable.
 
         >>> import matplotlib
         >>> matplotlib.use("Agg")
@@ -180,7 +174,9 @@ class Forecast:
                                   alpha=0.15, linewidth=0, color="C0", label="of an observation")
             axis.fill_between(self.times, self.lower[:, i], self.upper[:, i], alpha=0.3,
                               linewidth=0, color="C0", label=f"{100 * self.level:g} % band")
-            axis.plot(self.times, self.mean[:, i], label="mean")
+            centre, label = ((self.q_median, "median") if self.band == "quantiles"
+                             else (self.mean, "mean"))
+            axis.plot(self.times, centre[:, i], label=label)
             for data, label, begin, end, style in rows:
                 if name not in data.variables:
                     continue

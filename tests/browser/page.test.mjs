@@ -260,7 +260,7 @@ test('what was observed comes before the fan, on one axis', async (t) => {
       assert.deepEqual(seen, rows.t.map((time, i) => [time, rows.Hare[i]]).filter(([time]) => time >= seen[0][0]));
       assert.equal(seen.length, 21);
       // The fan begins with the last of them, and is drawn ten times as fine as the rows.
-      const fan = saved.columns.t.filter((_, i) => !Number.isNaN(saved.columns['Hare forecast mean'][i]));
+      const fan = saved.columns.t.filter((_, i) => !Number.isNaN(saved.columns['Hare forecast median'][i]));
       assert.equal(fan[0], 1920);
       assert.ok(fan.length > 10 * 8, `${fan.length}`);
       assert.match(await page.locator('#forecast figcaption').textContent(), /^Dots are what was observed/);

@@ -301,7 +301,7 @@ TEST_F(BadInputTest, ModelOfANewerVersion) {
   text.replace(text.find(version) + version.size() - 1, 1, "99");
   write("newer.json", text);
   refused({"forecast", "newer.json", "--until", "2", "-o", "old.out"}, kBadData,
-          {"'newer.json'", "version 99", "version 11 or older", "newer"});
+          {"'newer.json'", "version 99", "version 12 or older", "newer"});
 }
 
 // --- outputs

@@ -115,10 +115,10 @@ TEST_F(CommandsTest, ForecastAtTheTimesOfAFile) {
 
 TEST_F(CommandsTest, BandsGiveTheirColumns) {
   make_model();
-  const Words sd = {"mean", "sd", "lower", "upper"}, quantiles = {"mean", "sd", "q5", "q50", "q95"};
+  const Words sd = {"mean", "sd", "lower", "upper"};
   const Words both = {"mean", "sd", "lower", "upper", "q5", "q50", "q95"};
   for (const auto& [bands, columns] :
-       {std::pair{"sd", sd}, std::pair{"quantiles", quantiles}, std::pair{"both", both}}) {
+       {std::pair{"sd", sd}, std::pair{"quantiles", both}, std::pair{"both", both}}) {
     Words expected = {"t"};
     for (const std::string variable : {"x", "y", "z"})
       for (const auto& column : columns) expected.push_back(variable + "_" + column);

@@ -197,9 +197,12 @@ TEST_F(CommandsTest, ForecastsSayHowFarTheyCanBeUsed) {
   };
   for (std::size_t k = 1; k < rows.size(); ++k) {
     double square = 0;
-    const std::vector<std::string> names = {"x_sd", "y_sd", "z_sd"};
-    for (std::size_t i = 0; i < 3; ++i)
-      square += std::pow(std::stod(rows[k][column(names[i])]) / sd[i].get<double>(), 2) / 3;
+    const std::vector<std::string> names = {"x", "y", "z"};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double width = std::stod(rows[k][column(names[i] + "_q97.5")]) -
+                           std::stod(rows[k][column(names[i] + "_q2.5")]);
+      square += std::pow(width / (2 * 1.959963984540054) / sd[i].get<double>(), 2) / 3;
+    }
     if (std::sqrt(square) <= 0.4) continue;
     EXPECT_NEAR(std::stod(rows[k][0]) - std::stod(rows[1][0]), horizon, 1e-9);
     break;

@@ -555,6 +555,8 @@ TEST(ForecastTest, FilesReadBackBitForBit) {
       EXPECT_EQ(back.mean, f.mean);
       EXPECT_EQ(back.sd, f.sd);
       EXPECT_EQ(back.lower, f.lower);
+      EXPECT_EQ(back.bands, f.bands);
+      EXPECT_EQ(back.bands == Bands::quantiles, bands == Bands::quantiles);
       EXPECT_EQ(back.q_upper, f.q_upper);
       EXPECT_EQ(back.alive, f.alive);
       EXPECT_NEAR(back.level, level, 1e-9);
@@ -732,10 +734,17 @@ TEST(ForecastTest, BandsOfObservationsWhereTheModelKnowsItsNoise) {
   o.draws = 50;
   EXPECT_EQ(forecast(model, o).observed_lower.size(), 0);
   model.noise = Vector::Constant(1, 0.3);
-  const Forecast f = forecast(model, o);
+  Forecast f = forecast(model, o);
   const double c = normal_quantile(0.975);
+  ASSERT_EQ(f.bands, Bands::quantiles);
+  for (int t = 0; t < 3; ++t)
+    EXPECT_NEAR(f.observed_upper(t, 0) - f.q_median(t, 0),
+                std::hypot(f.q_upper(t, 0) - f.q_median(t, 0), c * 0.3), 1e-12);
+  o.bands = Bands::sd;
+  f = forecast(model, o);
   for (int t = 0; t < 3; ++t)
     EXPECT_NEAR(f.observed_upper(t, 0) - f.mean(t, 0), c * std::hypot(f.sd(t, 0), 0.3), 1e-12);
+  o.bands = Bands::both;
   // Their quantiles cost more and are for those who ask.
   EXPECT_EQ(f.observed_q_lower.size(), 0);
   o.noise = model.noise;
@@ -754,6 +763,7 @@ TEST(ForecastTest, BandsOfObservationsFollowNoiseThatGrowsWithTheState) {
   model.size = Vector::Constant(1, 2);
   model.relative_noise = Vector::Constant(1, 0.75);
   ForecastOptions o;
+  o.bands = Bands::sd;
   o.times = {2.5, 3};
   o.draws = 50;
   const Forecast f = forecast(model, o);
@@ -805,6 +815,7 @@ TEST(ForecastTest, BandsOfObservationsWithNoiseOfTheLogarithm) {
   }
   // Noise that is given is what it is.
   o.noise = Vector::Constant(1, 0.2);
+  o.bands = Bands::sd;
   f = forecast(model, o);
   EXPECT_NEAR(f.observed_upper(1, 0) - f.mean(1, 0), f.mean(1, 0) - f.observed_lower(1, 0), 1e-12);
 }
@@ -862,6 +873,91 @@ TEST(ForecastTest, WhatDecaysAndReturnsIsFollowedAllTheWay) {
   const Forecast unchecked = forecast(model, o);
   o.check_tolerances = true;
   EXPECT_EQ(forecast(model, o).mean, unchecked.mean);
+}
+
+/// u' = a u from 1 with a = -1, of one draw in eleven or so 1: the mean and its sd follow those,
+/// the quantiles at 5 and 95 % and the median do not until t = 3, say.
+Model with_few_that_grow() {
+  Model model = forced_model(-1, 1e-9, 0.1);
+  model.trajectory->forcing = {};
+  model.law = PolynomialPart{1,
+                             {{{{0, 1}}, Vector::Constant(1, -1), Matrix::Zero(1, 1)},
+                              {{{0, 1}}, Vector::Constant(1, 1), Matrix::Zero(1, 1)}}};
+  model.polynomial()->sets[0].weight = 0.97;
+  model.polynomial()->sets[1].weight = 0.03;
+  model.last_state = Vector::Ones(1);
+  return model;
+}
+
+TEST(ForecastTest, QuantilesAreTheBandOfLearntEquationsAndMeanAndSdThatOfNetworks) {
+  const Model learnt = with_few_that_grow(), network = decaying_model(1, 0.3);
+  EXPECT_EQ(default_bands(learnt), Bands::quantiles);
+  EXPECT_EQ(default_bands(network), Bands::both);
+  ForecastOptions o;
+  o.times = {3, 5};
+  o.level = 0.9;
+  Forecast f = forecast(learnt, o);
+  EXPECT_EQ(f.bands, Bands::quantiles);
+  EXPECT_EQ(f.lower, f.q_lower);
+  EXPECT_EQ(f.upper, f.q_upper);
+  EXPECT_NEAR(f.upper(2, 0), std::exp(-3), 1e-6) << "3 in 100 are beyond the quantile";
+  EXPECT_GT(f.mean(2, 0) + f.sd(2, 0), 1);
+  EXPECT_NEAR(spread_of(f)(2, 0), 0, 1e-6);
+  o.bands = Bands::sd;
+  f = forecast(learnt, o);
+  EXPECT_EQ(f.bands, Bands::sd);
+  EXPECT_EQ(f.q_lower.size(), 0);
+  EXPECT_GT(f.upper(2, 0), 1);
+  o.bands.reset();
+  f = forecast(network, o);
+  EXPECT_EQ(f.bands, Bands::sd);
+  EXPECT_EQ(f.upper, f.mean + band_factor(0.9) * f.sd);
+  EXPECT_GT(f.q_lower.size(), 0);
+}
+
+TEST(ForecastTest, CalibrationWidensTheDistancesOfTheQuantiles) {
+  Model model = forced_model(-1, 0.05, 0.1);
+  model.calibration = CalibrationPart{.level = 0.95, .starts = 100, .bands = Bands::quantiles};
+  model.calibration->leads = {1};
+  model.calibration->factors = Matrix::Constant(1, 1, 1.5);
+  model = model_from_text(model_to_text(model), "test");
+  ForecastOptions o;
+  o.times = {2.5, 3};
+  const Forecast f = forecast(model, o);
+  ASSERT_TRUE(f.calibrated);
+  for (Eigen::Index t = 1; t < 3; ++t) {
+    const double middle = f.q_median(t, 0), floor = kCalibrationFloor * model.size[0];
+    EXPECT_NEAR(f.upper(t, 0), middle + 1.5 * (f.q_upper(t, 0) - middle + floor), 1e-12);
+    EXPECT_NEAR(f.lower(t, 0), middle - 1.5 * (middle - f.q_lower(t, 0) + floor), 1e-12);
+  }
+  // Factors of one kind of band say nothing of the other.
+  o.bands = Bands::sd;
+  EXPECT_FALSE(forecast(model, o).calibrated);
+  model.calibration->bands = Bands::sd;
+  EXPECT_TRUE(forecast(model, o).calibrated);
+  EXPECT_EQ(default_bands(model), Bands::both);
+}
+
+TEST(ForecastTest, DrawsTenRangesFromTheDataHaveBlownUp) {
+  Model model = with_few_that_grow();
+  model.observed = KeptRows{.from = 0, .until = 2};
+  model.observed->low = Vector::Zero(1);
+  model.observed->high = Vector::Ones(1);  // 11 is ten ranges away: u = e^t there at t = 2.4
+  ForecastOptions o;
+  for (int k = 1; k <= 50; ++k) o.times.push_back(2 + 0.1 * k);
+  o.blow_up = BlowUp::until;
+  const Forecast f = forecast(model, o);
+  ASSERT_GT(f.discarded, 0);
+  for (const double t : f.blow_up_times) EXPECT_NEAR(t, 4.4, 1e-9);
+  EXPECT_EQ(f.alive[24], 1 - f.discard_probability);
+  EXPECT_EQ(f.alive[23], 1);
+  EXPECT_LT(f.mean.col(0).maxCoeff(), 1 + 0.1 * 11);
+  // Where the equations themselves go there, nothing is cut, nor without the range of the data.
+  std::swap(model.polynomial()->sets[0].theta, model.polynomial()->sets[1].theta);
+  EXPECT_EQ(forecast(model, o).discarded, 0);
+  std::swap(model.polynomial()->sets[0].theta, model.polynomial()->sets[1].theta);
+  model.observed->low = model.observed->high = {};
+  EXPECT_EQ(forecast(model, o).discarded, 0);
 }
 
 TEST(ForecastTest, EquationsThatMostlyBlowUpAreNotToBeTrusted) {

@@ -77,7 +77,13 @@ TEST(ModelFileTest, NoiseOfTheLogarithmIsKeptAndChecked) {
 TEST(ModelFileTest, RowsOfTheFitAreKeptAndChecked) {
   Model m = make_model(random_kernel(2, 3, 2, 0.25, false, 1));
   EXPECT_FALSE(model_from_text(model_to_text(m), "m").observed.has_value()) << "as files of old";
-  KeptRows kept{-1, 1e9 + 0.1, {3, ~0ull}, {0.1, 0.3}, Matrix(2, 2)};
+  KeptRows kept{.from = -1,
+                .until = 1e9 + 0.1,
+                .low = Eigen::Vector2d(-3, 0),
+                .high = Eigen::Vector2d(1, 0.5),
+                .hashes = {3, ~0ull},
+                .times = {0.1, 0.3},
+                .states = Matrix(2, 2)};
   kept.states << 1e-300, 0.1, std::numeric_limits<double>::quiet_NaN(), -3;
   m.observed = kept;
   const Model back = model_from_text(model_to_text(m), "m");

@@ -57,6 +57,11 @@ TEST(KeptRowsTest, TheLastRowsAreAllThereAndOlderOnesThinByPowersOfTwo) {
   // All of few; none where none are asked for.
   EXPECT_EQ(keep(waves({wave("a", 12, 3)}), 16).times, wave("a", 12, 3).times);
   EXPECT_TRUE(keep(data, 0).times.empty());
+  // The range is that of all rows.
+  EXPECT_EQ(kept.low[0], std::min(data.trajectories[0].states.col(0).minCoeff(),
+                                  data.trajectories[1].states.col(0).minCoeff()));
+  EXPECT_EQ(kept.high[1], std::max(data.trajectories[0].states.col(1).maxCoeff(),
+                                   data.trajectories[1].states.col(1).maxCoeff()));
   EXPECT_EQ(keep(data, 0).hashes, kept.hashes);
 }
 

@@ -83,8 +83,20 @@ TEST(ScoresTest, QuantileBandsAreChosenOrFallenBackTo) {
   e.forecast.q_median = e.forecast.mean;
   EXPECT_EQ(score(e.forecast, e.truth, {.band = ScoredBand::quantiles}).coverage.all, 1);
   EXPECT_NEAR(score(e.forecast, e.truth, {}).coverage.all, 0.49, 1e-12);
-  e.forecast.lower.resize(0, 0);
+  // The forecast's own band is what is judged; mean ± c sd of it by name.
+  e.forecast.bands = Bands::quantiles;
+  e.forecast.lower = e.forecast.q_lower;
+  e.forecast.upper = e.forecast.q_upper;
   EXPECT_EQ(score(e.forecast, e.truth, {}).band, ScoredBand::quantiles);
+  EXPECT_EQ(score(e.forecast, e.truth, {}).coverage.all, 1);
+  const Scores sd = score(e.forecast, e.truth, {.band = ScoredBand::sd});
+  EXPECT_EQ(sd.band, ScoredBand::sd);
+  EXPECT_NEAR(sd.coverage.all, 0.49, 1e-12);
+  // Calibrated, it is not that of the draws.
+  e.forecast.lower.array() += 9;
+  e.forecast.upper.array() -= 9;
+  EXPECT_NEAR(score(e.forecast, e.truth, {}).coverage.all, 0.49, 1e-12);
+  EXPECT_EQ(score(e.forecast, e.truth, {.band = ScoredBand::quantiles}).coverage.all, 1);
 }
 
 TEST(ScoresTest, OnlyCommonTimesCount) {

@@ -21,6 +21,9 @@ struct EnsembleSetting {
   std::vector<double> output_times;
   bool continues;                                  ///< from where the data end
   std::shared_ptr<const InputSignal> inputs = {};  ///< in model units; null where none is measured
+  /// What trajectories stay within at each output time, model units: times × variables; empty where
+  /// nothing is known (kFarRanges).
+  Matrix low = {}, high = {};
 
   /// The field with its inputs as functions of time.
   VectorField driven(const VectorField& field) const;
@@ -37,6 +40,8 @@ struct EnsembleSetting {
   /// Whether a trajectory leaves what is known to be positive, by more than the solver's error, at
   /// its start or an output.
   bool below_zero(const double* states, int outputs, std::uint64_t index) const;
+  /// The first output, of so many, that is out of `low` and `high`; their number where none is.
+  int leaves(const double* states, int outputs) const;
   bool point_start() const { return (start.sd.array() == 0).all(); }
 };
 
