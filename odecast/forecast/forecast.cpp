@@ -434,7 +434,7 @@ constexpr double kShows = 0.1;               ///< of the spread: an error that s
 constexpr double kNarrow = 1e-4;             ///< of the data's sd: a spread that nobody draws
 
 /// Whether trajectories are moved, before their spread is that of the data, by more than a part of
-/// it. `fine` has the spread.
+/// it, or some blow up with one of the tolerances alone. `fine` has the spread.
 bool moved(const EnsembleSetting& s, const Ensemble& rough, const Ensemble& fine) {
   const std::size_t count = std::min(rough.samples.size(), fine.samples.size());
   if (count < 2) return false;
@@ -444,14 +444,16 @@ bool moved(const EnsembleSetting& s, const Ensemble& rough, const Ensemble& fine
     double spread2 = 0;
     bool shows = false;
     for (int i = 0; i < s.n; ++i) {
-      double sum = 0, squares = 0, apart = 0;
+      double sum = 0, squares = 0, apart = 0, draws = 0;
       for (std::size_t k = 0; k < count; ++k) {
-        if (rough.samples[k].outputs <= t || fine.samples[k].outputs <= t) return shows;
+        const bool ended = rough.samples[k].outputs <= t;
+        if (ended != (fine.samples[k].outputs <= t)) return true;
+        if (ended) continue;
         const auto at = static_cast<std::size_t>(i * s.stride() + t);
         const double u = fine.samples[k].states[at], d = u - rough.samples[k].states[at];
-        sum += u, squares += u * u, apart += d * d;
+        sum += u, squares += u * u, apart += d * d, ++draws;
       }
-      const auto draws = static_cast<double>(count);
+      if (draws < 2) return shows;
       const double variance = std::max(0.0, squares - sum * sum / draws) / (draws - 1);
       if (sd[i] > 0) spread2 += variance / (sd[i] * sd[i] * varies);
       shows = shows ||
@@ -460,6 +462,19 @@ bool moved(const EnsembleSetting& s, const Ensemble& rough, const Ensemble& fine
     if (spread2 > kHorizon * kHorizon) return false;
     if (shows) return true;
   }
+  return false;
+}
+
+/// Whether a variable falls below ten of that tolerance and returns: beyond the time at which draws
+/// part, too, where no comparison tells.
+bool lost(const EnsembleSetting& s, const Ensemble& fine, double atol) {
+  for (const SampleTrajectory& sample : fine.samples)
+    for (int i = 0; i < s.n; ++i)
+      if (falls_and_returns(std::span(sample.states)
+                                .subspan(static_cast<std::size_t>(i * s.stride()),
+                                         static_cast<std::size_t>(sample.outputs)),
+                            10 * atol))
+        return true;
   return false;
 }
 
@@ -479,11 +494,12 @@ SolverOptions checked_solver(const EnsembleSetting& s) {
     tried.output_times.push_back(s.t0 + (s.output_times.back() - s.t0) * k / kLooks);
   Ensemble before = run_sampled(tried, ignore_progress);
   SolverOptions enough = s.solver;
-  for (const double finer : {1e-8, 1e-16}) {
-    tried.solver.rtol = std::max(0.1 * s.solver.rtol, 1e-13);
-    tried.solver.atol = finer * s.solver.atol;
+  for (const auto& [relative, absolute] :
+       {std::pair{0.1, 1e-8}, std::pair{0.1, 1e-16}, std::pair{0.01, 1e-16}}) {
+    tried.solver.rtol = std::max(relative * s.solver.rtol, 1e-13);
+    tried.solver.atol = absolute * s.solver.atol;
     Ensemble now = run_sampled(tried, ignore_progress);
-    if (!moved(tried, before, now)) break;
+    if (!moved(tried, before, now) && !lost(tried, now, enough.atol)) break;
     enough = tried.solver;
     before = std::move(now);
   }

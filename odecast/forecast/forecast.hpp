@@ -196,9 +196,9 @@ Vector observation_noise(const Model& model, const ForecastOptions& options, con
 SolverOptions default_solver(const Model& model);
 
 /// The solver of a forecast with these options: theirs, with finer tolerances where a few draws of
-/// it are moved by these by more than a tenth of their spread. A variable that decays to 1e-12 and
-/// grows again comes back with the sign that the solver's error gave it, which no tolerance in
-/// units of the data sees.
+/// it are moved by these by more than a tenth of their spread, blow up with one of them alone, or
+/// fall below the tolerance and return. A variable that decays to 1e-12 and grows again comes back
+/// with the sign that the solver's error gave it, which no tolerance in units of the data sees.
 SolverOptions checked_solver(const Posterior& posterior, const Model& model,
                              const ForecastOptions& options);
 

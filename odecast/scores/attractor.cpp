@@ -264,6 +264,7 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
     times.push_back(static_cast<double>(k) * result.spacing / unit);
   const Vector start = model.scaling.to_model(states.row(0).transpose());
   const auto posterior = make_posterior(model);
+  solver = resolving(followed_field(model, *posterior), 0, start, times.back(), solver);
   struct Run {
     SolveStatus status;
     std::vector<AttractorDistance> pieces;

@@ -315,35 +315,17 @@ Climate climate_of(const Dataset& truth, int measured, const EvaluateOptions& o)
 struct Judge {
   const Model& model;
   std::unique_ptr<const Posterior> posterior;  // one for all starts
-  std::optional<SolverOptions> solver;         // that is fine enough for some starts
   const EvaluateOptions& o;
   std::vector<double> leads;
   Climate climate;
 
   OneStart operator()(const Start& start, std::size_t index) const;
   ForecastOptions options(const Start& start, std::size_t index) const;
-  /// Of a few starts, from first to last.
-  SolverOptions finest_solver(const std::vector<Start>& starts) const;
 };
-
-SolverOptions Judge::finest_solver(const std::vector<Start>& starts) const {
-  constexpr std::size_t kTried = 4;
-  SolverOptions finest = solver.value_or(default_solver(model));
-  for (std::size_t k = 0; k < std::min(kTried, starts.size()); ++k) {
-    const std::size_t at = k * (starts.size() - 1) / std::max<std::size_t>(1, kTried - 1);
-    ForecastOptions one = options(starts[std::min(at, starts.size() - 1)], at);
-    one.check_tolerances = o.forecast.check_tolerances;
-    const SolverOptions enough = checked_solver(*posterior, model, one);
-    if (enough.atol < finest.atol) finest = enough;
-  }
-  return finest;
-}
 
 ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   const Trajectory& t = *start.trajectory;
   ForecastOptions f = o.forecast;
-  f.solver = solver;
-  f.check_tolerances = o.forecast.check_tolerances && !solver;
   f.threads = 1;
   f.seed += index;
   f.masks = MaskSource::sampled;
@@ -627,9 +609,8 @@ Evaluation evaluate(const Model& model, const Dataset& given_truth, const Evalua
   const Eigen::Index n = model.dimension();
   const std::size_t leads = scored.size();
   for (std::size_t j = 0; j < leads; ++j) result.leads.push_back(scored.time(j));
-  Judge judge{model,        make_posterior(model, o.forecast.mask), o.forecast.solver, o,
-              result.leads, climate_of(truth, model.measured(), o)};
-  judge.solver = judge.finest_solver(starts);
+  const Judge judge{model, make_posterior(model, o.forecast.mask), o, result.leads,
+                    climate_of(truth, model.measured(), o)};
   std::vector<OneStart> all(starts.size());
   parallel_for(
       o.threads, starts.size(), [&](std::size_t s) { all[s] = judge(starts[s], s); },

@@ -85,6 +85,7 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
         Eigen::Map<Columns>(dxdt + n, n, n).noalias() = J * Eigen::Map<const Columns>(x + n, n, n);
         dxdt[n + n * n] = J.trace();
       });
+  solver.atol = resolving(field, 0, start, o.transient + o.until, solver).atol;
   solver.bound = 1e300;
   Matrix V = Matrix::Identity(n, n);
   // Displacements turn along during the transient: what they lean towards at first would count as

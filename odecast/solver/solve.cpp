@@ -218,6 +218,37 @@ double agreed_until(const Solution& one, const Solution& other, double t0,
   return until;
 }
 
+bool falls_and_returns(std::span<const double> seen, double small) {
+  bool fallen = false;
+  for (const double u : seen) {
+    if (fallen && std::abs(u) > 1e3 * small) return true;
+    fallen = fallen || (std::abs(u) < small && u != 0);
+  }
+  return false;
+}
+
+SolverOptions resolving(const VectorField& field, double t0, const Vector& u0, double until,
+                        SolverOptions options) {
+  constexpr int kLooks = 1000;
+  constexpr double kErrors = 10, kFiner = 1e-6, kFinest = 1e-30;
+  if (options.method != SolverMethod::rk45) return options;
+  std::vector<double> times, seen;
+  for (int k = 1; k <= kLooks; ++k) times.push_back(t0 + (until - t0) * k / kLooks);
+  for (; options.atol > kFinest; options.atol *= kFiner) {
+    const Solution run = solve(field, t0, u0, times, options);
+    bool lost = false;
+    for (Eigen::Index i = 0; i < u0.size() && !lost; ++i) {
+      seen.assign(1, u0[i]);
+      for (int k = 0; k < run.outputs; ++k) seen.push_back(run.states(k, i));
+      // What left the bound rose in the end.
+      if (run.status != SolveStatus::finished) seen.push_back(options.bound);
+      lost = falls_and_returns(seen, kErrors * options.atol);
+    }
+    if (!lost) break;
+  }
+  return options;
+}
+
 CertifiedSolution solve_certified(const VectorField& field, double t0, const Vector& u0,
                                   std::span<const double> times) {
   SolverOptions options;

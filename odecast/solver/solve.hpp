@@ -71,6 +71,18 @@ struct Solution {
 Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<const double> times,
                const SolverOptions& options);
 
+/// Whether a variable that is seen at some times falls below `small`, but not to 0, and later rises
+/// above a thousand times that. With an absolute error of that size it comes back with the sign and
+/// the size that the error gave it.
+bool falls_and_returns(std::span<const double> seen, double small);
+
+/// The same options for a long run of rk45, with so fine an absolute tolerance that no variable
+/// falls below ten of it and returns, or leaves the bound after it: of a million times finer ones
+/// the first that does, seen at a thousand times of a trial run. Decay to 1e-12 and growth from
+/// there are then resolved relative to the variable itself.
+SolverOptions resolving(const VectorField& field, double t0, const Vector& u0, double until,
+                        SolverOptions options);
+
 /// Checks what solve() would refuse, so that callers can do so before long work.
 void check(const SolverOptions& options);
 

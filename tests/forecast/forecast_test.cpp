@@ -15,6 +15,7 @@
 #include "odecast/forecast/forecast_file.hpp"
 #include "odecast/model/model_file.hpp"
 #include "support/models.hpp"
+#include "support/predators.hpp"
 #include "support/sanitized.hpp"
 
 namespace odecast {
@@ -958,6 +959,29 @@ TEST(ForecastTest, DrawsTenRangesFromTheDataHaveBlownUp) {
   std::swap(model.polynomial()->sets[0].theta, model.polynomial()->sets[1].theta);
   model.observed->low = model.observed->high = {};
   EXPECT_EQ(forecast(model, o).discarded, 0);
+}
+
+TEST(ForecastTest, PredatorsAndPreyThatNearlyDieOutReturn) {
+  const Model model = predator_model();
+  const Trajectory truth = predators(301, 0.5);
+  EXPECT_LT(truth.states.minCoeff(), 2e-12);
+  ForecastOptions o;
+  o.init = model.last_state;
+  o.times.assign(truth.times.begin() + 1, truth.times.end());
+  o.draws = 50;
+  o.solver = default_solver(model);
+  const Forecast f = forecast(model, o);
+  EXPECT_EQ(f.status, ForecastStatus::complete) << f.reason;
+  EXPECT_EQ(f.discarded, 0);
+  // sd of the logarithms: times up to 150 and coefficients known to 1e-6.
+  const auto off = ((f.q_median.array() / truth.states.array()).log()).abs();
+  EXPECT_LT(off.maxCoeff(), 0.01);
+  EXPECT_TRUE((f.q_lower.array() > 0).all());
+  // With the tolerance in units of the data they do not.
+  o.check_tolerances = false;
+  const Forecast rough = forecast(model, o);
+  EXPECT_FALSE(rough.times.size() == f.times.size() && (rough.q_lower.array() > 0).all() &&
+               ((rough.q_median.array() / truth.states.array()).log()).abs().maxCoeff() < 0.01);
 }
 
 TEST(ForecastTest, EquationsThatMostlyBlowUpAreNotToBeTrusted) {

@@ -11,6 +11,7 @@
 #include "odecast/learning/fit.hpp"
 #include "odecast/scores/lyapunov.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/predators.hpp"
 #include "support/sanitized.hpp"
 
 namespace odecast {
@@ -240,6 +241,17 @@ TEST_F(LearntTest, UnevenRowsHaveNoSpectrum) {
   uneven.times.resize(30);
   uneven.states = Matrix(data.states.topRows(30));
   EXPECT_THROW(compare_attractors(learn(), uneven, o, ignore_progress), Error);
+}
+
+TEST(AttractorTest, RunsFollowWhatNearlyDiesOutAndReturns) {
+  const Trajectory truth = predators(1000, 0.5);
+  const AttractorComparison c =
+      compare_attractors(predator_model(), truth, {.pieces = 3, .draws = 2}, ignore_progress);
+  EXPECT_EQ(c.status, SolveStatus::finished);
+  EXPECT_EQ(c.bounded, 2);
+  // The same orbit as the data's: as far from each half as these are from each other, or so.
+  EXPECT_LT(c.model.divergence, 2 * c.halves.divergence + 0.1);
+  EXPECT_LT(c.model.spectrum, 2 * c.halves.spectrum + 0.1);
 }
 
 }  // namespace

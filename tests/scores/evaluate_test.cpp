@@ -13,6 +13,7 @@
 #include "odecast/model/model_file.hpp"
 #include "odecast/solver/solve.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/predators.hpp"
 #include "support/sanitized.hpp"
 
 namespace odecast {
@@ -488,6 +489,19 @@ TEST(EvaluateTest, RowsBeyondTheCertifiedTimeAreStartsOfTheirOwn) {
   EXPECT_THROW(evaluate(model, late, {.starts = 40, .horizon = 1.01 * *late.certified_until},
                         ignore_progress),
                Error);
+}
+
+TEST(EvaluateTest, WhatNearlyDiesOutAndReturnsIsForetoldFromEveryStart) {
+  const Model model = predator_model();
+  const Dataset truth{.variables = {"x", "y"}, .trajectories = {predators(600, 0.5)}};
+  EvaluateOptions o;
+  o.starts = 12;
+  o.horizon = 70;
+  o.forecast.draws = 20;
+  const Evaluation e = evaluate(model, truth, o, ignore_progress);
+  EXPECT_EQ(e.discarded, 0);
+  EXPECT_EQ(e.blown_up, 0);
+  for (std::size_t j = 0; j < e.error.size(); ++j) EXPECT_LT(e.error[j], 0.02) << e.leads[j];
 }
 
 }  // namespace

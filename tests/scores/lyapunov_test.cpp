@@ -6,6 +6,7 @@
 
 #include "odecast/core/random.hpp"
 #include "odecast/systems/catalogue.hpp"
+#include "support/predators.hpp"
 #include "support/sanitized.hpp"
 
 namespace odecast {
@@ -100,6 +101,29 @@ TEST(LyapunovTest, AMapThatForgetsHasNoExponents) {
   const LyapunovSpectrum s = lyapunov_spectrum(
       constant, Vector::Ones(1), {.until = 100, .transient = 10, .map = true}, ignore_progress);
   EXPECT_NE(s.status, SolveStatus::finished);
+}
+
+TEST(LyapunovTest, AnOrbitThatNearlyDiesOutAndReturnsIsFollowed) {
+  const Model model = predator_model();
+  const LyapunovSpectrum s = lyapunov_spectrum(make_posterior(model)->point_field(),
+                                               model.last_state, {.until = 1950, .bound = 1e3});
+  ASSERT_EQ(s.status, SolveStatus::finished);
+  // A closed orbit: ln x and ln y do not drift, so that the mean of div f = x - y is 0.
+  EXPECT_NEAR(s.divergence, 0, 0.05);
+  EXPECT_NEAR(s.exponents.sum(), s.divergence, 1e-7);
+  SolverOptions coarse;
+  coarse.atol = 1e-8;
+  EXPECT_LT(resolving(make_posterior(model)->point_field(), 0, model.last_state, 200, coarse).atol,
+            1e-13);
+  // What passes through 0, or stays near it, asks for nothing.
+  const VectorField turn(2, [](double, const double* u, double* dudt) {
+    dudt[0] = u[1];
+    dudt[1] = -u[0];
+  });
+  EXPECT_EQ(resolving(turn, 0, Eigen::Vector2d(1, 0), 200, coarse).atol, 1e-8);
+  const VectorField decay(1, [](double, const double* u, double* dudt) { dudt[0] = -u[0]; });
+  EXPECT_EQ(resolving(decay, 0, Vector::Ones(1), 200, coarse).atol, 1e-8);
+  EXPECT_LT(s.exponents[0], 0.05);
 }
 
 }  // namespace
