@@ -138,20 +138,26 @@ Json forecast_json(const Forecast& f, const ForecastOptions& options) {
   Json first;
   if (!f.blow_up_times.empty())
     first = *std::min_element(f.blow_up_times.begin(), f.blow_up_times.end());
-  return {{"status", status_name(f.status)},
-          {"reason", f.reason},
-          {"draws", f.draws},
-          {"kept", f.kept},
-          {"discarded", f.discarded},
-          {"discard_probability", f.discard_probability},
-          {"integrated", f.integrated},
-          {"first_blow_up", first},
-          {"horizon", std::isfinite(f.horizon) ? Json(f.horizon) : Json(nullptr)},
-          {"level", f.level},
-          {"band", bands_name(f.bands)},
-          {"calibrated", f.calibrated},
-          {"seconds", f.seconds},
-          {"seed", options.seed}};
+  return {
+      {"status", status_name(f.status)},
+      {"reason", f.reason},
+      {"draws", f.draws},
+      {"kept", f.kept},
+      {"discarded", f.discarded},
+      {"discard_probability", f.discard_probability},
+      {"integrated", f.integrated},
+      {"first_blow_up", first},
+      {"horizon", std::isfinite(f.horizon) ? Json(f.horizon) : Json(nullptr)},
+      {"distance", f.distance ? Json{{"nearest", f.distance->nearest}, {"usual", f.distance->usual}}
+                              : Json(nullptr)},
+      {"off_surface", std::isfinite(f.off_surface) ? Json(f.off_surface) : Json(nullptr)},
+      {"at_rest", std::isfinite(f.at_rest) ? Json(f.at_rest) : Json(nullptr)},
+      {"moving", std::isfinite(f.moving) ? Json(f.moving) : Json(nullptr)},
+      {"level", f.level},
+      {"band", bands_name(f.bands)},
+      {"calibrated", f.calibrated},
+      {"seconds", f.seconds},
+      {"seed", options.seed}};
 }
 
 namespace {
@@ -325,6 +331,8 @@ int run_forecast(const Arguments& a) {
             : fmt::format("Within the predictability horizon: the spread stays below {:g} of the "
                           "data's sd.",
                           kHorizon));
+    if (f.distance && complete && is_away(*f.distance))
+      say(a, "Away from the data: " + away_in_words(*f.distance) + ".");
     if (model.trajectory && model.trajectory->forcing.present())
       say(a, "Random forcing stands for the motion that the equations do not explain.");
     if (const auto& c = model.calibration; c && !a.given("--raw")) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <tuple>
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/functions.hpp"
@@ -15,6 +16,7 @@
 #include "odecast/core/parallel.hpp"
 #include "odecast/core/random.hpp"
 #include "odecast/forecast/detail/ensemble.hpp"
+#include "odecast/observations/surface.hpp"
 
 namespace odecast {
 namespace {
@@ -203,6 +205,30 @@ std::optional<Wide> too_wide(const Forecast& f, const Vector& climatological_sd)
     if (spread > kWide * kWide * reach) return Wide{first, i, widths.col(i).maxCoeff() / sd};
   }
   return std::nullopt;
+}
+
+/// The shares of the draws that are at rest in the second half, and that move there.
+std::pair<double, double> kinds_of(const EnsembleSetting& s, const Ensemble& e, int rows) {
+  constexpr int kFewest = 16;  // outputs in that half
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const int first = rows / 2, count = rows - first;
+  if (count < kFewest || s.forced() || s.model.kind == ModelKind::map) return {none, none};
+  const Vector sd = s.model.climatological_sd().cwiseQuotient(s.model.scaling.scale);
+  const auto varies = static_cast<double>((sd.array() > 0).count());
+  double rest = 0, moving = 0, all = 0;
+  for (const StoredTrajectory& t : e.stored) {
+    if (t.outputs < rows) continue;
+    double square = 0;
+    for (int i = 0; i < s.n; ++i) {
+      if (!(sd[i] > 0)) continue;
+      const Eigen::Map<const Eigen::ArrayXd> x(t.states + i * s.stride() + first, count);
+      square += (x - x.mean()).square().mean() / (sd[i] * sd[i] * varies);
+    }
+    all += t.weight;
+    if (square < kAtRest * kAtRest) rest += t.weight;
+    if (square > kMoves * kMoves) moving += t.weight;
+  }
+  return all > 0 ? std::pair{rest / all, moving / all} : std::pair{none, none};
 }
 
 void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const Matrix& noise,
@@ -537,6 +563,38 @@ void keep_near(EnsembleSetting& s) {
     }
 }
 
+/// How far the start is from the surface that the rows lie on, in units of their noise, where the
+/// most probable equations keep it; NaN where they do not, or there is none.
+double off_surface(const EnsembleSetting& s) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const Model& model = s.model;
+  if (model.inputs.size() > 0 || model.kind == ModelKind::map || model.noise.size() == 0)
+    return none;
+  const Matrix& rows = model.observed->sample;
+  const auto surface = surface_of(rows, model.noise, model.climatological_sd());
+  if (!surface) return none;
+  // The rows, moved as the start is from the nearest of them.
+  Eigen::Index nearest = 0;
+  ((rows.rowwise() - s.start.state.transpose()) *
+   model.climatological_sd().cwiseInverse().asDiagonal())
+      .rowwise()
+      .squaredNorm()
+      .minCoeff(&nearest);
+  const Vector shift = s.start.state - rows.row(nearest).transpose();
+  const VectorField field = s.posterior.point_field();
+  double across = 0, all = 0;
+  for (Eigen::Index k = 0; k < rows.rows(); ++k) {
+    const Vector u = rows.row(k).transpose() + shift, v = model.scaling.to_model(u);
+    Vector rate(u.size());
+    field(0, v.data(), rate.data());
+    rate = rate.cwiseProduct(model.scaling.scale);
+    const Vector slope = surface->slope(u);
+    across += std::pow(slope.dot(rate), 2);
+    all += slope.cwiseProduct(rate).squaredNorm();
+  }
+  return across < kKept * kKept * all ? surface->distance(s.start.state) : none;
+}
+
 /// Trajectories are bounded in the model's units; in the user's, or squared, they may overflow all
 /// the same.
 void check_finite(const Forecast& f) {
@@ -605,8 +663,22 @@ std::string_view status_name(ForecastStatus status) {
     case ForecastStatus::too_few: return "too_few";
     case ForecastStatus::unstable: return "unstable";
     case ForecastStatus::wide: return "wide";
+    case ForecastStatus::far: return "far";
+    case ForecastStatus::off_surface: return "off_surface";
+    case ForecastStatus::kinds: return "kinds";
   }
   return "";
+}
+
+bool is_away(const DistanceFromRows& d) {
+  return d.nearest > kFarRows * d.usual && d.nearest > kAwaySd;
+}
+
+std::string away_in_words(const DistanceFromRows& d) {
+  return fmt::format(
+      "the start is {:.2g} standard deviations from the nearest row that the equations were learnt "
+      "from; such rows are {:.2g} from each other at most",
+      d.nearest, d.usual);
 }
 
 Bands default_bands(const Model& model) {
@@ -785,6 +857,33 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
           f.variables[static_cast<std::size_t>(w->variable)], w->widest);
     }
   f.horizon = horizon(f, model.climatological_sd().head(model.measured()));
+  if (model.polynomial() && options.init && model.observed)
+    f.distance = distance_from(*model.observed, s.start.state, model.climatological_sd());
+  if (model.polynomial() && bands != Bands::sd && !exact)
+    std::tie(f.at_rest, f.moving) = kinds_of(s, total, rows);
+  if (f.distance) f.off_surface = off_surface(s);
+  if (f.status == ForecastStatus::complete && f.off_surface > kOffSurface) {
+    f.status = ForecastStatus::off_surface;
+    f.reason = fmt::format(
+        "all rows lie on one surface, which the equations keep, and the start is off it by {:.2g} "
+        "times their noise: what draws such starts to it, or from it, no data have shown; start on "
+        "it (`init`), or fit trajectories that come from elsewhere",
+        f.off_surface);
+  }
+  if (f.status == ForecastStatus::complete && f.distance && is_away(*f.distance) &&
+      f.distance->nearest > kFarSd) {
+    f.status = ForecastStatus::far;
+    f.reason = away_in_words(*f.distance) +
+               ": what the equations do there no data have shown; start nearer to the data "
+               "(`init`), or fit trajectories that go there";
+  }
+  if (f.status == ForecastStatus::complete && f.at_rest >= kOtherKind && f.moving >= kOtherKind) {
+    f.status = ForecastStatus::kinds;
+    f.reason = fmt::format(
+        "{:.0f} % of the trajectories come to rest and {:.0f} % go on moving: the data do not tell "
+        "which of them the system does; forecast a shorter time (`until`), or fit more rows",
+        100 * f.at_rest, 100 * f.moving);
+  }
   const auto& calibration = model.calibration;
   if (options.calibrated && calibration && calibration->bands == f.bands &&
       std::abs(calibration->level - options.level) < 1e-9 &&

@@ -83,7 +83,13 @@ enum class ForecastStatus {
              ///< selection, not to be trusted
   wide,      ///< of learnt equations the draws spread more than kWide times as far as the data do
              ///< and as their mean has moved: some have left for where no data are
+  far,       ///< learnt equations from a start where no data are (kFarSd)
+  off_surface,  ///< learnt equations from a start off the surface that all data lie on, which they
+                ///< keep: what draws other starts to it, or from it, no data have shown
+  kinds,        ///< some draws of learnt equations come to rest and some go on (kOtherKind)
 };
+/// The last of them.
+inline constexpr ForecastStatus kLastForecastStatus = ForecastStatus::kinds;
 
 std::string_view status_name(ForecastStatus status);
 
@@ -95,6 +101,22 @@ inline constexpr double kMostBlowUps = 0.2;
 /// infinity.
 inline constexpr double kFarRanges = 10;
 inline constexpr double kWide = 3;
+/// A start is far from the data where the nearest row that was kept is more than kFarRows times as
+/// far as such rows are from each other at most, and more than kAwaySd standard deviations: of
+/// 12,960 starts on attractors of the catalogue, with windows of 1500 or 300 rows and 5 % noise, 1
+/// in 900 (studies/far_starts). That is said; from kFarSd on the forecast is not to be trusted.
+inline constexpr double kFarRows = 2, kAwaySd = 0.25, kFarSd = 3;
+bool is_away(const DistanceFromRows& distance);
+/// The same as a sentence without its end.
+std::string away_in_words(const DistanceFromRows& distance);
+/// A start is off the surface of the rows (surface_of) from so many of their noise on; equations
+/// keep it where they move states as far from it as the start across it by less than that share of
+/// all their motion.
+inline constexpr double kOffSurface = 2, kKept = 0.03;
+/// By its second half a draw is at rest where the root mean square over variables of its sd there,
+/// over that of the data, is below kAtRest, and moves where it is above kMoves; the share of either
+/// from which on the draws are of two kinds.
+inline constexpr double kAtRest = 0.02, kMoves = 0.3, kOtherKind = 0.05;
 
 /// Mean and band of the state at each time; rows are times, the start first.
 struct Forecast {
@@ -139,6 +161,15 @@ struct Forecast {
   /// over variables of spread_of() over the sd of the data, first passes kHorizon. Infinite where
   /// it does not; NaN where it is not known.
   double horizon = std::numeric_limits<double>::quiet_NaN();
+  /// Of a given start from the rows that the model kept, where it did.
+  std::optional<DistanceFromRows> distance = {};
+  /// Of that start from the surface that the rows lie on and the equations keep, in units of the
+  /// rows' noise; NaN where there is none.
+  double off_surface = std::numeric_limits<double>::quiet_NaN();
+  /// Shares of the draws that are kept: NaN where the forecast is too short to say, and of
+  /// networks, forced models and the sd band alone.
+  double at_rest = std::numeric_limits<double>::quiet_NaN(),
+         moving = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
   double rtol = 0, atol = 0;  ///< the solver's, in the model's units
 };

@@ -112,6 +112,9 @@ Json to_json(const KeptRows& kept) {
       {"hashes", hashes},
       {"times", kept.times},
       {"states", std::vector<double>(kept.states.data(), kept.states.data() + kept.states.size())}};
+  if (kept.sample.size() > 0)
+    json["sample"] =
+        std::vector<double>(kept.sample.data(), kept.sample.data() + kept.sample.size());
   if (kept.low.size() > 0) json["low"] = to_json(kept.low), json["high"] = to_json(kept.high);
   return json;
 }
@@ -268,6 +271,15 @@ KeptRows read_kept_rows(const Reader& read, const Json& json, std::size_t n) {
       read.fail("states", states[k].type_name(), "numbers or null");
     kept.states.data()[k] =
         states[k].is_null() ? std::numeric_limits<double>::quiet_NaN() : states[k].get<double>();
+  }
+  if (json.contains("sample")) {
+    const std::size_t size = read.array(json, "sample").size();
+    if (size % n != 0 || size > n * kKeptSample)
+      read.fail("sample", fmt::format("{} values", size),
+                fmt::format("{} for each of at most {} rows", n, kKeptSample));
+    const Vector sample = read.vector(json, "sample", size);
+    kept.sample = Eigen::Map<const Matrix>(sample.data(), static_cast<Eigen::Index>(size / n),
+                                           static_cast<Eigen::Index>(n));
   }
   const auto increase = [](const auto& v) {
     return std::adjacent_find(v.begin(), v.end(), std::greater_equal<>()) == v.end();

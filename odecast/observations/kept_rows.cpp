@@ -59,13 +59,18 @@ void RowKeeper::add(std::size_t trajectory, double time, const double* state) {
     if (at == hashes_.end() || *at != hash) hashes_.insert(at, hash);
     if (hashes_.size() > kSketch) hashes_.pop_back();
   }
+  const auto n = static_cast<std::size_t>(variables_);
+  const bool whole = std::all_of(state, state + n, [](double x) { return std::isfinite(x); });
+  if (recent_ > 0 && whole && (sample_.size() < kKeptSample || hash < sample_.rbegin()->first)) {
+    sample_.try_emplace(hash, state, state + n);
+    if (sample_.size() > kKeptSample) sample_.erase(std::prev(sample_.end()));
+  }
   if (recent_ == 0 || trajectory < last_) return;
   if (trajectory > last_) {
     levels_.fill({});
     rows_ = 0;
     last_ = trajectory;
   }
-  const auto n = static_cast<std::size_t>(variables_);
   const auto among =
       rows_ == 0
           ? levels_.size()
@@ -103,7 +108,37 @@ KeptRows RowKeeper::kept() const {
     for (Eigen::Index i = 0; i < variables_; ++i)
       kept.states(rows - 1 - r, i) =
           six_digits(states[static_cast<std::size_t>(r) * n + static_cast<std::size_t>(i)]);
+  kept.sample.resize(static_cast<Eigen::Index>(sample_.size()), variables_);
+  Eigen::Index at = 0;
+  for (const auto& [hash, row] : sample_) {
+    for (Eigen::Index i = 0; i < variables_; ++i)
+      kept.sample(at, i) = six_digits(row[static_cast<std::size_t>(i)]);
+    ++at;
+  }
   return kept;
+}
+
+std::optional<DistanceFromRows> distance_from(const KeptRows& kept, const Vector& state,
+                                              const Vector& sd) {
+  constexpr Eigen::Index kFewest = 10;
+  const Eigen::Index rows = kept.sample.rows();
+  if (rows < kFewest || kept.sample.cols() != state.size() || sd.size() != state.size())
+    return std::nullopt;
+  const Vector weight = (sd.array() > 0).select(sd.cwiseInverse(), 0);
+  const auto apart = [&](const Vector& a, Eigen::Index j) {
+    return (a - kept.sample.row(j).transpose()).cwiseProduct(weight).norm();
+  };
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  DistanceFromRows d{kNone, 0};
+  for (Eigen::Index j = 0; j < rows; ++j) {
+    d.nearest = std::min(d.nearest, apart(state, j));
+    const Vector row = kept.sample.row(j).transpose();
+    double nearest = kNone;
+    for (Eigen::Index k = 0; k < rows; ++k)
+      if (k != j) nearest = std::min(nearest, apart(row, k));
+    d.usual = std::max(d.usual, nearest);
+  }
+  return d;
 }
 
 double share_kept(const KeptRows& kept, const std::vector<std::string>& variables,

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +27,22 @@ struct KeptRows {
   /// every 2nd, 4th, … of as many each. Missing values are NaN.
   std::vector<double> times = {};
   Matrix states = {};
+  /// A random sample of all rows without missing values, those of the smallest hashes: where the
+  /// data have been. User's units, six digits; all of few, none where no rows are kept.
+  Matrix sample = {};
 };
 
-inline constexpr std::size_t kSketch = 32;
+inline constexpr std::size_t kSketch = 32, kKeptSample = 128;
+
+/// How far a state is from the rows that were kept, by two lengths in units of `sd` (Euclidean over
+/// variables that move): to the nearest of the sample, and the greatest that a row of the sample
+/// has to the nearest of the others. A state drawn as the rows were is farther than that with
+/// probability 1 in the number of rows at most. Nothing where fewer than ten are kept.
+struct DistanceFromRows {
+  double nearest = 0, usual = 0;
+};
+std::optional<DistanceFromRows> distance_from(const KeptRows& kept, const Vector& state,
+                                              const Vector& sd);
 
 /// Makes KeptRows of rows that come one after another, in memory that grows with the logarithm of
 /// their number.
@@ -55,6 +70,7 @@ class RowKeeper {
   long rows_ = 0;         ///< of it
   std::array<Level, 40> levels_ = {};
   std::vector<std::uint64_t> hashes_ = {};  ///< increasing
+  std::map<std::uint64_t, std::vector<double>> sample_ = {};
 };
 
 /// The share of the rows that are among those kept of, by the sketch; 0 where none of them belongs

@@ -421,6 +421,8 @@ Page forecast_page(const Model& model, const Forecast& f, const ForecastPageCont
     summary.parts.push_back(Notice{fmt::format(
         "{} of the trajectories that were tried blew up: late bands rest on the others.",
         percent(f.discard_probability))});
+  if (f.distance && f.status == ForecastStatus::complete && is_away(*f.distance))
+    summary.parts.push_back(Notice{"Away from the data: " + away_in_words(*f.distance) + "."});
   if (content.truth)
     if (const double share = share_of_fit(model, *content.truth); share > 0)
       summary.parts.push_back(

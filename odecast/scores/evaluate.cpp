@@ -602,8 +602,6 @@ Evaluation evaluate(const Model& model, const Dataset& given_truth, const Evalua
   result.observations = o.observations;
   result.horizon = o.horizon;
   result.share_of_fit = share_of_fit(model, truth);
-  result.noisy_truth =
-      !o.observations && model.kind == ModelKind::flow && looks_noisy(truth, model.noise);
   const Leads scored = choose_leads(truth, o);
   const std::vector<Start> starts = choose_starts(truth, o, scored, result.candidates, result.gaps);
   const Eigen::Index n = model.dimension();
@@ -672,6 +670,20 @@ Evaluation evaluate(const Model& model, const Dataset& given_truth, const Evalua
         average([&](const OneStart& s) { return s.covered.row(row).mean(); }));
     result.spread.push_back(std::sqrt(spread_square));
     result.error.push_back(std::sqrt(error_square));
+  }
+  // Widely spaced rows of a quick motion look noisy too, but forecasts over the first lead err by
+  // their noise, twice, where they have it.
+  if (!o.observations && model.kind == ModelKind::flow) {
+    Vector noise = Vector::Zero(model.noise.size());
+    for (std::size_t m = 0; m < judge.climate.moving.size(); ++m) {
+      const Eigen::Index i = judge.climate.moving[m];
+      const double square = average([&](const OneStart& s) {
+                              return s.error(0, static_cast<Eigen::Index>(m));
+                            }).value;
+      const double error = std::sqrt(square) * judge.climate.scale[static_cast<Eigen::Index>(m)];
+      if (i < noise.size() && error > model.noise[i]) noise[i] = model.noise[i];
+    }
+    result.noisy_truth = looks_noisy(truth, noise);
   }
   for (int v = 0; v < 4; ++v) result.valid.push_back(valid_time(average, v, result.leads.back()));
   bool finite = true;

@@ -88,7 +88,8 @@ struct Evaluation {
   std::vector<std::string> variables;
   int starts = 0;
   double horizon = 0;
-  bool noisy_truth = false;  ///< rows with noise, by their look, are judged as if they were states
+  bool noisy_truth = false;  ///< rows with noise, by their look and by what forecasts over the
+                             ///< first lead err, are judged as if they were states
   double share_of_fit = 0;   ///< of the truth's rows that the model learnt from
   long candidates = 0;       ///< rows with a horizon after them, and a row at every lead
   long gaps = 0;  ///< rows with a horizon after them that have none at some lead: not started from

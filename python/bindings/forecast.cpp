@@ -312,15 +312,17 @@ nb::tuple state_of(const FinishedForecast& f) {
   if (const auto& k = c.calendar)
     calendar = nb::make_tuple(static_cast<int>(k->unit), k->origin.seconds, k->origin.nanoseconds,
                               k->offset, static_cast<int>(k->detail));
-  return nb::make_tuple(c.variables, matrices, samples, to_array(std::span(c.times)),
-                        to_array(std::span(c.alive)), to_array(std::span(c.blow_up_times)),
-                        nb::make_tuple(c.level, c.discard_probability, c.horizon, c.seconds),
-                        nb::make_tuple(c.draws, c.kept, c.discarded, c.integrated),
-                        nb::make_tuple(static_cast<int>(c.status), static_cast<int>(c.bands),
-                                       c.calibrated, c.continues),
-                        c.reason, f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
-                        f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call,
-                        c.time_name, calendar);
+  return nb::make_tuple(
+      c.variables, matrices, samples, to_array(std::span(c.times)), to_array(std::span(c.alive)),
+      to_array(std::span(c.blow_up_times)),
+      nb::make_tuple(c.level, c.discard_probability, c.horizon, c.seconds,
+                     c.distance ? c.distance->nearest : -1, c.distance ? c.distance->usual : -1,
+                     c.at_rest, c.moving, c.off_surface),
+      nb::make_tuple(c.draws, c.kept, c.discarded, c.integrated),
+      nb::make_tuple(static_cast<int>(c.status), static_cast<int>(c.bands), c.calibrated,
+                     c.continues),
+      c.reason, f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
+      f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call, c.time_name, calendar);
 }
 
 /// What state_of took apart. A damaged pickle is refused: every array has the rows of the times and
@@ -358,8 +360,12 @@ ForecastPointer from_state(nb::tuple state) {
       c.*kMatrices[k] = matrix_of(part, rows);
   for (const nb::handle sample : nb::cast<nb::list>(nb::object(state[2])))
     c.samples.push_back(matrix_of(sample, 0));
-  std::tie(c.level, c.discard_probability, c.horizon, c.seconds) =
-      nb::cast<std::tuple<double, double, double, double>>(nb::object(state[6]));
+  DistanceFromRows distance;
+  std::tie(c.level, c.discard_probability, c.horizon, c.seconds, distance.nearest, distance.usual,
+           c.at_rest, c.moving, c.off_surface) =
+      nb::cast<std::tuple<double, double, double, double, double, double, double, double, double>>(
+          nb::object(state[6]));
+  if (distance.nearest >= 0) c.distance = distance;
   std::tie(c.draws, c.kept, c.discarded, c.integrated) =
       nb::cast<std::tuple<long, long, long, long>>(nb::object(state[7]));
   int status = 0, bands = 0;
@@ -368,7 +374,7 @@ ForecastPointer from_state(nb::tuple state) {
   refuse(bands == static_cast<int>(Bands::sd) ||
          (bands == static_cast<int>(Bands::quantiles) && c.q_lower.size() > 0));
   c.bands = static_cast<Bands>(bands);
-  refuse(status >= 0 && status <= static_cast<int>(ForecastStatus::wide));
+  refuse(status >= 0 && status <= static_cast<int>(kLastForecastStatus));
   c.status = static_cast<ForecastStatus>(status);
   c.reason = nb::cast<std::string>(nb::object(state[9]));
   if (const nb::object text = state[10]; !text.is_none())

@@ -961,6 +961,108 @@ TEST(ForecastTest, DrawsTenRangesFromTheDataHaveBlownUp) {
   EXPECT_EQ(forecast(model, o).discarded, 0);
 }
 
+TEST(ForecastTest, AStartFarFromAllRowsIsSaid) {
+  Model model = predator_model();
+  model.observed = KeptRows{.from = 0, .until = 20};
+  model.observed->sample = predators(100, 0.2).states;  // one orbit, in steps of up to an sd or so
+  ForecastOptions o;
+  o.init = model.observed->sample.row(7).transpose();
+  o.from = 0;
+  o.times = {0.1, 0.2};
+  EXPECT_EQ(forecast(model, o).status, ForecastStatus::complete);
+  EXPECT_LT(forecast(model, o).distance->nearest, 1e-5);
+  o.init = Eigen::Vector2d(35, 35);
+  Forecast f = forecast(model, o);
+  EXPECT_EQ(f.status, ForecastStatus::far);
+  EXPECT_TRUE(is_away(*f.distance));
+  EXPECT_NE(f.reason.find("nearest row"), std::string::npos);
+  // By the definition.
+  double nearest = 1e300;
+  for (Eigen::Index j = 0; j < 100; ++j)
+    nearest = std::min(
+        nearest,
+        (*o.init - model.observed->sample.row(j).transpose()).cwiseQuotient(model.sd).norm());
+  EXPECT_NEAR(f.distance->nearest, nearest, 1e-12);
+  // Nearer it is said without distrust.
+  o.init = Eigen::Vector2d(10, 10);
+  f = forecast(model, o);
+  EXPECT_EQ(f.status, ForecastStatus::complete);
+  EXPECT_TRUE(is_away(*f.distance)) << f.distance->nearest << " " << f.distance->usual;
+  // One that continues is where the data end.
+  o.init.reset();
+  o.from.reset();
+  o.times = {2.1};
+  EXPECT_FALSE(forecast(model, o).distance.has_value());
+}
+
+/// Rows on the unit circle with noise. The centre u' = v, v' = -u keeps it; the circle is the limit
+/// cycle of x' = x - y - x r², y' = x + y - y r² as well, and starts off it tell them apart.
+TEST(ForecastTest, AStartOffTheSurfaceThatAllRowsLieOnIsSaid) {
+  Model model = predator_model();
+  const auto law = [](double damping) {
+    CoefficientSet set{
+        {{0, 2}, {1, 1}, {1, 2}}, Eigen::Vector3d(1, -1, damping), 1e-8 * Matrix::Identity(3, 3)};
+    return PolynomialPart{1, {set}};
+  };
+  model.law = law(0);
+  model.sd = Eigen::Vector2d(0.7, 0.7);
+  model.noise = Eigen::Vector2d(0.03, 0.03);
+  model.observed = KeptRows{.from = 0, .until = 20};
+  Matrix& rows = model.observed->sample = Matrix(128, 2);
+  Stream stream(1, Purpose::observation_noise, 0);
+  for (Eigen::Index k = 0; k < rows.rows(); ++k) {
+    const double angle = 2 * std::numbers::pi * stream.uniform();
+    rows.row(k) << std::cos(angle) + 0.03 * stream.normal(),
+        std::sin(angle) + 0.03 * stream.normal();
+  }
+  ForecastOptions o;
+  o.times = {0.1, 0.2};
+  for (const auto& [radius, off] :
+       {std::pair{1.0, false}, {1.02, false}, {1.15, true}, {0.5, true}}) {
+    o.init = radius * Eigen::Vector2d(0.6, -0.8);
+    const Forecast f = forecast(model, o);
+    EXPECT_EQ(f.status == ForecastStatus::off_surface, off) << radius << " " << f.off_surface;
+    // g = r² - 1 has the slope 2 r: (r² - 1) / (2 r σ), known from 128 rows to a few per cent.
+    const double expected = std::abs(radius * radius - 1) / (2 * radius * 0.03);
+    EXPECT_NEAR(f.off_surface, expected, 0.3 + 0.1 * expected);
+  }
+  // Equations that do not keep it know what happens off it, and rows elsewhere are no such surface.
+  model.law = law(-0.3);
+  EXPECT_TRUE(std::isnan(forecast(model, o).off_surface));
+  model.law = law(0);
+  rows.topRows(64) *= 0.7;
+  EXPECT_TRUE(std::isnan(forecast(model, o).off_surface));
+  EXPECT_EQ(forecast(model, o).status, ForecastStatus::complete);
+}
+
+TEST(ForecastTest, DrawsOfTwoKindsAreSaid) {
+  // u' = v, v' = -u + a v: with a = -1 at rest after t = 10, with a = 0 never.
+  Model model = predator_model();
+  const auto damped = [](double a) {
+    return CoefficientSet{{{0, 2}, {1, 1}, {1, 2}}, Eigen::Vector3d(1, -1, a), Matrix::Zero(3, 3)};
+  };
+  model.law = PolynomialPart{1, {damped(-1), damped(0)}};
+  for (CoefficientSet& set : model.polynomial()->sets) set.weight = 0.5;
+  model.sd = Eigen::Vector2d(0.7, 0.7);
+  model.last_state = Eigen::Vector2d(1, 0);
+  ForecastOptions o;
+  o.times = regular_times(2, 42, 0.5);
+  o.draws = 200;
+  const Forecast f = forecast(model, o);
+  EXPECT_EQ(f.status, ForecastStatus::kinds) << f.reason;
+  EXPECT_NEAR(f.at_rest, 0.5, 5 * 0.5 / std::sqrt(200.0));
+  EXPECT_NEAR(f.at_rest + f.moving, 1, 1e-12);
+  // While both still move they are one.
+  o.times = regular_times(2, 5, 0.05);
+  EXPECT_EQ(forecast(model, o).status, ForecastStatus::complete);
+  for (const double a : {-1.0, 0.0}) {
+    model.law = PolynomialPart{1, {damped(a)}};
+    model.polynomial()->sets[0].weight = 1;
+    o.times = regular_times(2, 42, 0.5);
+    EXPECT_EQ(forecast(model, o).status, ForecastStatus::complete) << a;
+  }
+}
+
 TEST(ForecastTest, PredatorsAndPreyThatNearlyDieOutReturn) {
   const Model model = predator_model();
   const Trajectory truth = predators(301, 0.5);

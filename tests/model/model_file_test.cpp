@@ -95,6 +95,16 @@ TEST(ModelFileTest, RowsOfTheFitAreKeptAndChecked) {
   EXPECT_EQ(back.observed->states.row(0), kept.states.row(0));
   EXPECT_TRUE(std::isnan(back.observed->states(1, 0)));
   EXPECT_EQ(model_to_text(back), model_to_text(m));
+  EXPECT_EQ(back.observed->low, kept.low);
+  EXPECT_EQ(back.observed->high, kept.high);
+  m.observed->sample = Matrix::Constant(3, 2, 0.25);
+  EXPECT_EQ(model_from_text(model_to_text(m), "m").observed->sample, m.observed->sample);
+  m.observed->sample = Matrix::Zero(kKeptSample + 1, 2);
+  EXPECT_NE(refusal(model_to_text(m)).find("sample"), std::string::npos);
+  m.observed->sample = {};
+  m.observed->low[0] = 2;
+  EXPECT_NE(refusal(model_to_text(m)).find("low"), std::string::npos);
+  m.observed->low[0] = -3;
   m.observed->times = {0.3, 0.1};
   EXPECT_NE(refusal(model_to_text(m)).find("increase"), std::string::npos);
   m.observed->times = {0.3};

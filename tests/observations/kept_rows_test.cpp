@@ -65,6 +65,26 @@ TEST(KeptRowsTest, TheLastRowsAreAllThereAndOlderOnesThinByPowersOfTwo) {
   EXPECT_EQ(keep(data, 0).hashes, kept.hashes);
 }
 
+TEST(KeptRowsTest, ASampleOfAllRowsTellsHowFarAStateIsFromThem) {
+  Dataset data = waves({wave("a", 700, 0.1), wave("b", 50, 1000)});
+  data.trajectories[0].states(3, 1) = std::numeric_limits<double>::quiet_NaN();
+  const KeptRows kept = keep(data, 10);
+  ASSERT_EQ(kept.sample.rows(), static_cast<Eigen::Index>(kKeptSample));
+  for (Eigen::Index j = 0; j < kept.sample.rows(); ++j)
+    EXPECT_NEAR(kept.sample.row(j).norm(), 1, 1e-5) << "a row of the circle";
+  EXPECT_EQ(keep(data, 0).sample.rows(), 0);
+  EXPECT_EQ(keep(waves({wave("a", 12, 0)}), 5).sample.rows(), 12) << "all of few";
+  // In units of sd, of which the second variable has none.
+  const auto d = distance_from(kept, Eigen::Vector2d(3, 0), Eigen::Vector2d(0.5, 0.5));
+  ASSERT_TRUE(d.has_value());
+  EXPECT_NEAR(d->nearest, 4, 0.1);
+  EXPECT_LT(d->usual, 1);
+  EXPECT_GT(d->usual, 0);
+  EXPECT_NEAR(distance_from(kept, Eigen::Vector2d(3, 77), Eigen::Vector2d(0.5, 0))->nearest, 4,
+              0.1);
+  EXPECT_FALSE(distance_from(KeptRows{}, Eigen::Vector2d(3, 0), Eigen::Vector2d(1, 1)));
+}
+
 TEST(KeptRowsTest, RowsThatWereKeptOfAreToldFromOthers) {
   const Dataset data = waves({wave("a", 2000, 0), wave("b", 500, 7.1)});
   const KeptRows kept = keep(data, 10);

@@ -468,6 +468,28 @@ TEST(EvaluateTest, CoarseRowsAreNotTakenForNoise) {
     }
 }
 
+TEST(EvaluateTest, WidelySpacedTruthWithoutNoiseIsNotTakenForNoisy) {
+  // u' = v, v' = -u, seen 2.6 times in a period: differences of any order are as large as noise.
+  Model model = predator_model();
+  model.law = PolynomialPart{
+      1, {{{{0, 2}, {1, 1}}, Eigen::Vector2d(1, -1), 1e-10 * Matrix::Identity(2, 2)}}};
+  model.sd = Eigen::Vector2d(0.7, 0.7);
+  model.noise = Eigen::Vector2d(0.05, 0.05);
+  Dataset truth{.variables = {"x", "y"}, .trajectories = {{"", {}, Matrix(200, 2)}}};
+  for (int k = 0; k < 200; ++k) {
+    truth.trajectories[0].times.push_back(2.4 * k);
+    truth.trajectories[0].states.row(k) << std::cos(2.4 * k), -std::sin(2.4 * k);
+  }
+  EvaluateOptions o;
+  o.starts = 30;
+  o.horizon = 24;
+  o.forecast.draws = 20;
+  EXPECT_TRUE(looks_noisy(truth, model.noise)) << "by differences alone";
+  EXPECT_FALSE(evaluate(model, truth, o, ignore_progress).noisy_truth);
+  add_noise(truth, model.noise, 1);
+  EXPECT_TRUE(evaluate(model, truth, o, ignore_progress).noisy_truth);
+}
+
 TEST(EvaluateTest, RowsBeyondTheCertifiedTimeAreStartsOfTheirOwn) {
   ODECAST_NOT_UNDER_SANITIZERS();
   // As a split leaves them: a simulated run is certified from its start on, and the late rows begin
