@@ -135,6 +135,7 @@ Json fit_json(const Fit& fit) {
     j["autocorrelation"] = part->autocorrelation;
     j["continuity"] = part->continuity;
     j["misfit"] = part->misfit;
+    if (fit.summary.path && fit.summary.path->lacking > 0) j["lacking"] = fit.summary.path->lacking;
     if (const Forcing& forcing = part->forcing; forcing.present()) {
       const Vector sd = fit.model.scaling.scale.cwiseProduct(forcing.sd);
       j["forcing"] = {{"sd", std::vector<double>(sd.begin(), sd.end())},

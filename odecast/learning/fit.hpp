@@ -22,6 +22,9 @@ struct PathSummary {
   std::vector<Trajectory> forced_runs;  ///< of a misfit: with forcing, which the others are without
   Vector smoothed_noise;     ///< sd of the noise as a smoother has it, before any equation
   bool noise_given = false;  ///< Model::noise is not estimated
+  /// Of a misfit that only terms of higher degrees show: their score, in standard errors; 0
+  /// elsewhere.
+  double lacking = 0;
 };
 
 /// Sets of terms in the average that explain the rows as the most probable one does, and differ

@@ -136,6 +136,7 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   PathSummary& path = result.summary.path.emplace();
   path.smoothed_noise = found.smoothed_noise;
   path.noise_given = options.noise.has_value();
+  path.lacking = found.lacking;
   const auto runs = [&](const std::vector<Matrix>& states) {
     std::vector<Trajectory> all;
     for (std::size_t r = 0; r < states.size(); ++r)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -37,6 +38,7 @@ constexpr double kDigits = 1e-8;  ///< noise below that part of a variable's siz
                                   ///< whoever computed it: not white
 constexpr double kSameFunction = 1e-6;  ///< columns that differ by less on a path are one
 constexpr double kSameMotion = 1e-4;    ///< of the noise
+constexpr double kTold = 1e-6;  ///< directions among terms that are told apart, of a unit diagonal
 constexpr double kSmallestGap = 1e-14;  ///< and never below round-off of the states
 
 /// Columns that are not finite, of functions that are not defined all along a path, as if they did
@@ -815,6 +817,54 @@ double TermSearch::persistence(const FittedPath& path) const {
     }
   }
   return variance > 0 ? (statistic - expected) / std::sqrt(variance) : 0;
+}
+
+double TermSearch::lacking(const FittedPath& path, const Support& all) {
+  const Linearised l = linearise(path, all);
+  std::vector<int> S = l.chosen, U;
+  for (int c = 0; c < static_cast<int>(l.theta.size()); ++c) {
+    if (c >= static_cast<int>(l.all.size()))
+      S.push_back(c);  // a number inside a function
+    else if (!std::binary_search(l.chosen.begin(), l.chosen.end(), c))
+      U.push_back(c);
+  }
+  if (U.empty()) return 0;
+  const auto block = [&](const std::vector<int>& rows, const std::vector<int>& columns) {
+    Matrix part(static_cast<long>(rows.size()), static_cast<long>(columns.size()));
+    for (std::size_t a = 0; a < rows.size(); ++a)
+      for (std::size_t b = 0; b < columns.size(); ++b)
+        part(static_cast<long>(a), static_cast<long>(b)) = l.sweep.Q(rows[a], columns[b]);
+    return part;
+  };
+  const auto gradient = [&](const std::vector<int>& rows) {
+    Vector part(static_cast<long>(rows.size()));
+    for (std::size_t a = 0; a < rows.size(); ++a)
+      part[static_cast<long>(a)] = l.sweep.gamma[rows[a]];
+    return part;
+  };
+  const auto terms = static_cast<double>(U.size());
+  shooting_.spend(10 * terms * terms * terms);
+  const Matrix across = block(S, U), within = block(U, U);
+  Vector s = gradient(U);
+  Eigen::MatrixXd J = within;
+  if (!S.empty()) {
+    const Eigen::MatrixXd half = inverse_information(block(S, S)) * across;
+    s -= half.transpose() * gradient(S);
+    J -= across.transpose() * half;
+  }
+  const Vector unit = within.diagonal().cwiseSqrt().cwiseInverse();
+  J = (unit.asDiagonal() * J * unit.asDiagonal()).eval();
+  J = (0.5 * (J + J.transpose())).eval();
+  if (!J.allFinite() || !s.allFinite()) return 0;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> directions(J);
+  const Vector along = directions.eigenvectors().transpose() * unit.cwiseProduct(s);
+  double statistic = 0, k = 0;
+  for (long a = 0; a < along.size(); ++a)
+    if (directions.eigenvalues()[a] > kTold)
+      statistic += along[a] * along[a] / directions.eigenvalues()[a], k += 1;
+  if (k == 0) return 0;
+  const double spread = 2 / (9 * k);
+  return (std::cbrt(statistic / k) - (1 - spread)) / std::sqrt(spread);
 }
 
 LoosePath TermSearch::loosen(const Support& candidates, bool all,

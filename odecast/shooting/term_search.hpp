@@ -104,6 +104,16 @@ class TermSearch {
   /// What the equations lack shows there long before it enlarges the residuals; noise that is
   /// correlated over few rows only does not.
   double persistence(const FittedPath& path) const;
+  /// How much of `all` the path is without, by Rao's score test (Proc. Camb. Phil. Soc. 44 (1948)
+  /// 50). With S the unknowns of the path, U the terms that it has not, g half the downhill
+  /// gradient and Q the information of both, states eliminated,
+  ///   s = g_U - Q_US Q_SS⁻¹ g_S,   J = Q_UU - Q_US Q_SS⁻¹ Q_SU,   s' J⁻¹ s ~ χ²_k
+  /// where the path's equations are right, over the k directions of J, scaled to a unit diagonal of
+  /// Q_UU, that are not lost to round-off. As a normal score, by Wilson and Hilferty's cube root
+  /// (Proc. Nat. Acad. Sci. 17 (1931) 684); 0 for no direction. No term of U needs to be the
+  /// missing one: what is none of them has some of its motion, and residuals below the noise, which
+  /// are white where coefficients have bent to hide them, do not hide it from the rest of U.
+  double lacking(const FittedPath& path, const Support& all);
   /// For equations that miss part of the motion: it enters as gaps between segments, and their sd
   /// is estimated. From the candidates as `start` has them, terms leave (unless `all` are to stay)
   /// by what they explain beyond the gaps. The noise is the one given, or the smoother's. Segments

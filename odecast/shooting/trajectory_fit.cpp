@@ -23,6 +23,10 @@ using TimePoint = std::chrono::steady_clock::time_point;
 /// motion: the statistic is a sum of squares, whose tail is longer than the normal's.
 constexpr double kPersistent = 6;
 
+/// The normal score of terms of higher degrees, of one or of two more, that right equations do not
+/// reach: 3e-5 of the normal distribution's tail lie beyond.
+constexpr double kLacking = 4;
+
 constexpr const char* kLooksLikeNoise =
     "no term is supported: the rows look like noise. They may be too far apart, or those of a map "
     "(`kind=map`)";
@@ -409,6 +413,37 @@ bool lacks_equations(const Prepared& p, FittedPath path, const TermLibrary& libr
   return above.residual_rms(path).maxCoeff() < kShown * size;
 }
 
+/// What terms of one degree more and of two, as far as they are not too many, show to be lacking
+/// where residuals are no larger than the noise (TermSearch::lacking): the larger score. Odd
+/// equations lack odd terms, hence two. 0 where it cannot be told: noise that is rounding is not
+/// white, and weights of outliers are not those of its variance.
+double lacking(const Prepared& p, TermSearch& fine, const FittedPath& path,
+               const TermLibrary& library, const TrajectoryOptions& options, long& steps,
+               Budget& budget, const Observer& observer) {
+  const auto variables = static_cast<int>(p.active.size());
+  const auto dimension = static_cast<double>(p.scaling.scale.size());
+  if (options.robust || path.support.empty() || fine.residual_rms(path).maxCoeff() < kFinestNoise)
+    return 0;
+  double most = 0;
+  for (const int more : {1, 2}) {
+    TrajectoryOptions higher = options;
+    higher.degree += more;
+    if (dimension * monomial_count(variables, higher.degree) > kMostHigher) break;
+    const TermLibrary with{std::make_shared<MonomialBasis>(variables, higher.degree),
+                           library.functions};
+    FittedPath same = path;
+    for (FieldTerm& t : same.support)
+      if (library.is_function(t.term)) t.term = with.basis->size() + library.function(t.term);
+    TermSearch above(p.runs, with, p.offered, higher, p.active, p.known, p.smoothed, steps, budget,
+                     observer);
+    above.shooting().set_flow(fine.shooting().flow());
+    // Noise that is given may be too small, which is told elsewhere.
+    same.noise = fine.residual_size(path).cwiseMax(path.noise);
+    most = std::max(most, above.lacking(same, above.candidates(higher.degree)));
+  }
+  return most;
+}
+
 /// The equations that explain the data to `error`, where what is left is neither noise (it is alike
 /// at neighbours, or too small) nor round-off, nor that of some terms more that explain all of it.
 std::optional<SolverData> solver_data(const Prepared& p, double error,
@@ -589,6 +624,17 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     paths = fine.neighbourhood(path, functions.with_functions(all, path));
     judge(paths.front());
   }
+  if (!fit.misfit && !solved && !budget.over()) {
+    const Budget before = budget;
+    budget = Budget();
+    fit.lacking = lacking(p, fine, paths.front(), fit.library, o, fit.steps, budget, observer);
+    if (fit.lacking > kLacking)
+      fit.misfit = true;
+    else
+      fit.lacking = 0;
+    fine.use(paths.front());
+    budget = before;
+  }
   // Functions are looked for besides: equations that explain the data need no more of them.
   fit.stopped = budget.over() || (functions_stopped && fit.misfit);
   const auto states = [&](const FittedPath& one) {
@@ -692,12 +738,17 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
         "; the equations do not explain all of the motion: random forcing stands for the rest and "
         "widens the bands. {} A higher degree helps where powers are missing, and what was not "
         "measured asks for more variables or `inputs`. (Residuals are {:.2f} times the noise, and "
-        "neighbours correlate by {:.2f}{})",
+        "neighbours correlate by {:.2f}{}{})",
         p.offered.any() ? "The functions that were offered do not either."
                         : "Let it try functions (`functions=auto`), such as sines and fractions.",
         fit.noise_ratio, fit.autocorrelation,
         fit.persistence > kPersistent
             ? fmt::format(", alike along the motion by {:.0f} standard errors", fit.persistence)
+            : "",
+        fit.lacking > 0
+            ? fmt::format(", but terms of higher degrees would change the path, by {:.0f} standard "
+                          "errors: what the equations lack is below the noise",
+                          fit.lacking)
             : "");
   else if (fit.noise_too_small)
     fit.reason += fmt::format(

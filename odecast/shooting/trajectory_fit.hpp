@@ -77,6 +77,9 @@ struct TrajectoryFit {
   double autocorrelation = 0;  ///< of neighbouring residuals, over all variables
   double persistence =
       0;  ///< of residuals, on the scale of the motion, in standard errors of white noise
+  /// Where higher degrees show that equations lack something though residuals do not: by how much
+  /// (TermSearch::lacking); 0 elsewhere.
+  double lacking = 0;
   /// Where the equations do not fit: the gaps between segments, and the largest of their sd over
   /// the noise's.
   Forcing forcing;

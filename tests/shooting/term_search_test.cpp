@@ -134,5 +134,40 @@ TEST(TermSearchTest, WhatTheEquationsLackBecomesForcing) {
   EXPECT_GT(forced.forcing.sd[0], 3 * calm.forcing.sd[0]);
 }
 
+TEST(TermSearchTest, TermsThatNothingLacksScoreAsANormalVariableDoes) {
+  constexpr int draws = 200;
+  double sum = 0, squares = 0;
+  for (int k = 0; k < draws; ++k) {
+    Searched right(spiral(150, 0.08, 0.05, 100 + static_cast<std::uint64_t>(k)), 3);
+    const FittedPath path = right.search.follow(kTruth);
+    const double z = right.search.lacking(path, right.search.candidates(3));
+    sum += z, squares += z * z;
+  }
+  const double mean = sum / draws, sd = std::sqrt(squares / draws - mean * mean);
+  // Five standard errors: 1/√n of the mean, 1/√(2n) of the sd.
+  EXPECT_NEAR(mean, 0, 5 / std::sqrt(1.0 * draws));
+  EXPECT_NEAR(sd, 1, 5 / std::sqrt(2.0 * draws));
+}
+
+TEST(TermSearchTest, ACubicTermBelowTheNoiseIsLacking) {
+  // x' = y, y' = -x - 0.012 x³ by its first harmonic: x = a cos w t, w² = 1 + 0.009 a²
+  // (Lindstedt). The amplitude decays, and the frequency with it.
+  ObservedRun run{{}, Matrix(600, 2), Matrix::Ones(600, 2)};
+  Stream stream(4, Purpose::observation_noise, 0);
+  double phase = 0;
+  for (int k = 0; k < 600; ++k) {
+    const double a = 2 * std::exp(-0.01 * 0.1 * k), w = std::sqrt(1 + 0.009 * a * a);
+    run.times.push_back(0.1 * k);
+    run.values(k, 0) = a * std::cos(phase) + 0.1 * stream.normal();
+    run.values(k, 1) = -a * w * std::sin(phase) + 0.1 * stream.normal();
+    phase += 0.1 * w;
+  }
+  Searched bent(run, 3);
+  const FittedPath linear = bent.search.follow(kTruth);
+  EXPECT_LT(std::abs(bent.search.autocorrelation(linear)), 4 / std::sqrt(1200.0));
+  EXPECT_LT(bent.search.persistence(linear), 6);
+  EXPECT_GT(bent.search.lacking(linear, bent.search.candidates(3)), 4);
+}
+
 }  // namespace
 }  // namespace odecast
