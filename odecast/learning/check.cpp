@@ -50,10 +50,11 @@ requires std::is_empty_v<M>
 void check_method(const M&, const FitOptions&, const Shape&) {}
 
 void check_method(const TrajectoryMethod& m, const FitOptions& o, const Shape& shape) {
-  check_degree(m.degree, false);
+  check_degree(m.degree, m.terms.empty());
   require_option(o.kind == ModelKind::flow, "`kind`", "map with `posterior=trajectory`", "flow",
                  "Maps are learnt by `posterior=regression` or `posterior=dropout`.");
-  require_option(shape.variables * monomial_count(shape.arguments(), m.degree) <= kMaxCandidates,
+  const int least = m.degree == kAutomaticDegree ? 1 : m.degree;
+  require_option(shape.variables * monomial_count(shape.arguments(), least) <= kMaxCandidates,
                  "`degree`",
                  fmt::format("{} with {} variables{}", m.degree, shape.variables,
                              shape.inputs > 0 ? fmt::format(" and {} inputs", shape.inputs) : ""),

@@ -332,15 +332,16 @@ std::vector<Field> make_fields() {
     method.help += fmt::format("{}: {}; ", name, what);
   }
   method.help +=
-      "auto: trajectory, but regression for maps and with `degree=auto`, `terms` or `gap`, and "
-      "dropout with options of networks or derivatives";
+      "auto: trajectory, but regression for maps and with `terms` or `gap`, and dropout with "
+      "options of networks or derivatives";
   method.get = [](const FitOptions& o) { return std::string(method_name(o.method)); };
   method.set = [](FitOptions&, const std::string&) {};  // fit_options() begins with it
   add(method);
-  add(whole("degree", "P",
-            "degree of the candidate terms, or of the polynomial kernel; auto: that of the most "
-            "evidence (regression, bootstrap)",
-            kMain, "2", 1, 20, degree_of, "auto"))
+  add(whole(
+          "degree", "P",
+          "degree of the candidate terms, or of the polynomial kernel; auto: that of the most "
+          "evidence, and by the trajectory posterior one more where that leaves motion unexplained",
+          kMain, "2", 1, 20, degree_of, "auto"))
       .needs = [](const FitOptions& o) {
     const DropoutMethod* m = network(const_cast<FitOptions&>(o));
     return !m || m->layers.empty() || m->activation == Activation::power
@@ -642,8 +643,7 @@ std::string chosen_method(const std::map<std::string, std::string>& given) {
                  f.name == "scale" || f.name == "derivative" || f.name == "noise_factor" ||
                  f.name == "noise_order";
     of_rows = of_rows || f.name == "terms" || f.name == "gap" ||
-              (f.name == "kind" && found->second == "map") ||
-              (f.name == "degree" && found->second == "auto");
+              (f.name == "kind" && found->second == "map");
   }
   return of_network ? "dropout" : of_rows ? "regression" : "trajectory";
 }
@@ -685,11 +685,10 @@ FitOptions fit_options(const std::map<std::string, std::string>& given) {
                    methods_with(f), "Remove the option, or add what it needs."});
     }
   }
-  if (const int* degree = degree_of(o);
-      degree && *degree == kAutomaticDegree && (network(o) || only<TrajectoryMethod>(o)))
+  if (const int* degree = degree_of(o); degree && *degree == kAutomaticDegree && network(o))
     throw_usage({"`degree`", fmt::format("auto with `posterior={}`", method_name(o.method)),
-                 "`posterior=regression` or bootstrap",
-                 "Degrees are compared by the evidence: have regression choose one, then give it "
+                 "`posterior=trajectory`, regression or bootstrap",
+                 "Degrees are compared by the evidence: have one of these choose it, then give it "
                  "here."});
   for (const Field& f : fit_fields()) {
     const auto found = given.find(f.name);

@@ -59,8 +59,8 @@ Fit learnt(const Dataset* data, const ObservationSource& source, const FitOption
   fit.model.time_name = source.table->time_name;
   fit.model.calendar = source.table->calendar;
   FitOptions ran = options;
-  if (fit.summary.higher_degree > 0)
-    std::get<TrajectoryMethod>(ran.method).degree = fit.summary.higher_degree;
+  if (fit.summary.taken_degree > 0)
+    std::get<TrajectoryMethod>(ran.method).degree = fit.summary.taken_degree;
   fit.model.settings = settings(ran);  // what ran becomes part of the model
   if (fit.summary.usable && fit.model.polynomial() && fit.model.kind == ModelKind::flow)
     fit.summary.conserved = conserved(source, fit.model.noise);

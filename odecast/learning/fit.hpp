@@ -44,14 +44,16 @@ struct FitSummary {
   double seconds = 0;      ///< of the fit alone, reading excluded
   std::string derivative;  ///< how derivatives were taken, and why where that was chosen
   int terms = 0;           ///< left by select_terms
-  int higher_degree = 0;   ///< that was taken because the one asked for does not explain the rows
+  int taken_degree = 0;  ///< in place of the one asked for, where that is kAutomaticDegree or does
+                         ///< not explain the rows
   /// Variables that are positive in all rows and not said to be, though bands near the smallest of
   /// them reach below 0.
   std::vector<std::string> perhaps_positive;
   std::optional<double>
       log_evidence;  ///< of `regression`: of the rows given the terms, in model units
-  std::vector<DegreeTrial> degrees;  ///< that were tried for kAutomaticDegree; the highest sum of
-                                     ///< the two logarithms was taken
+  std::vector<DegreeTrial> degrees;  ///< that regression tried for kAutomaticDegree; the highest
+                                     ///< sum of the two logarithms was taken, by the trajectory
+                                     ///< posterior as the first
   std::vector<ExactSummary::Minimum> minima;  ///< of the exact trainer
   std::vector<std::uint64_t> seeds;           ///< of its starts
   std::optional<PathSummary> path;            ///< of `trajectory`

@@ -285,15 +285,6 @@ DegreeTrial trial(int degree, const Regression& r) {
   return {degree, static_cast<int>(r.posterior.terms.size()), r.log_evidence, r.log_prior};
 }
 
-/// The first of the highest evidence and prior: of degrees that find the same terms the lowest.
-int best_degree(const std::vector<DegreeTrial>& trials) {
-  const auto score = [](const DegreeTrial& t) { return t.log_evidence + t.log_prior; };
-  std::size_t best = 0;
-  for (std::size_t k = 1; k < trials.size(); ++k)
-    if (score(trials[k]) > score(trials[best]) + 1e-6) best = k;
-  return trials[best].degree;
-}
-
 /// Every degree on the rows of the highest. Sets are compared around one path, that of the best of
 /// them.
 std::vector<DegreeTrial> try_degrees(const WeakData& weak, const OfferedFunctions& offered, int n,
@@ -473,6 +464,14 @@ Fit regression(const ObservationSource& source, const RegressionMethod& m, std::
 }
 
 }  // namespace
+
+int best_degree(const std::vector<DegreeTrial>& trials) {
+  const auto score = [](const DegreeTrial& t) { return t.log_evidence + t.log_prior; };
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < trials.size(); ++k)
+    if (score(trials[k]) > score(trials[best]) + 1e-6) best = k;
+  return trials[best].degree;
+}
 
 Fit learn(const ObservationSource& source, const RegressionMethod& method,
           const FitOptions& options, const Observer& observer) {

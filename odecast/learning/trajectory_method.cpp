@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/learning/detail/methods.hpp"
 #include "odecast/learning/detail/rivals.hpp"
@@ -12,11 +13,26 @@
 namespace odecast {
 namespace {
 
-/// Where terms of this degree, the default, do not explain the motion those of one more are tried,
-/// as far as they are not too many for another search; not for an embedding, whose law no degree
-/// has.
+/// Where terms of this degree, the default, or of one that nobody gave, do not explain the motion
+/// those of one more are tried, as far as they are not too many for another search; not for an
+/// embedding, whose law no degree has.
 constexpr int kClimbFrom = 2;
 constexpr double kMostClimbed = 300;
+
+/// The trials of regression, of which that with the most evidence proposes where the search begins;
+/// none where regression cannot take the rows.
+std::vector<DegreeTrial> tried_degrees(const Dataset& data, const FitOptions& options,
+                                       const Observer& observer) {
+  FitOptions quick = options;
+  const RegressionMethod method{.degree = kAutomaticDegree};
+  quick.method = method;
+  try {
+    return learn(source_of(data), method, quick, observer).summary.degrees;
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::data) throw;
+    return {};
+  }
+}
 
 /// What the data alone tell. The scaling and the inputs are there already.
 void describe_observed(Model& model, const Dataset& data) {
@@ -49,8 +65,17 @@ void describe_observed(Model& model, const Dataset& data) {
 Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions& o,
           const Observer& observer) {
   const auto begin = std::chrono::steady_clock::now();
+  const bool automatic = method.degree == kAutomaticDegree;
+  const auto candidates = [&](int degree) {
+    const auto inputs = data.inputs.size() + (o.time_name.empty() ? 0 : 1);
+    return data.dimension() * monomial_count(data.dimension() + static_cast<int>(inputs), degree);
+  };
   TrajectoryOptions options;
-  options.degree = method.degree;
+  std::vector<DegreeTrial> trials;
+  if (automatic) trials = tried_degrees(data, o, observer);
+  options.degree = !automatic ? method.degree : trials.empty() ? kClimbFrom : best_degree(trials);
+  while (automatic && options.degree > 1 && candidates(options.degree) > kMostClimbed)
+    --options.degree;
   options.robust = method.robust;
   options.terms = method.terms;
   options.functions = method.functions;
@@ -63,23 +88,23 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   options.threads = o.threads;
   options.budget = o.budget;
   TrajectoryFit found = fit_trajectory(data, options, observer);
-  int higher = 0;
-  if (found.misfit && !found.stopped && !o.embed && method.degree == kClimbFrom &&
-      method.terms.empty() &&
-      data.dimension() * monomial_count(static_cast<int>(found.scaling.scale.size() +
-                                                         found.input_scale.size()),
-                                        kClimbFrom + 1) <=
-          kMostClimbed) {
+  int taken = automatic ? options.degree : 0;
+  const int first = options.degree;
+  const bool may_climb =
+      !o.embed && method.terms.empty() && (automatic || method.degree == kClimbFrom);
+  if (const int degree = first + 1; may_climb && found.misfit && !found.stopped &&
+                                    candidates(degree) <= kMostClimbed &&
+                                    degree <= kHighestDegree) {
     TrajectoryOptions more = options;
-    more.degree = kClimbFrom + 1;
+    more.degree = degree;
     if (o.budget) more.budget = std::max(0.01, *o.budget - seconds_since(begin));
     TrajectoryFit next = fit_trajectory(data, more, observer);
     if (next.usable && !next.misfit && !next.underdetermined && !next.stopped) {
       found = std::move(next);
-      higher = more.degree;
+      taken = degree;
       found.reason +=
           fmt::format("; of degree {}, because terms of degree {} do not explain all of the motion",
-                      higher, kClimbFrom);
+                      degree, first);
     }
   }
 
@@ -145,7 +170,8 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   };
   path.runs = runs(found.path);
   path.forced_runs = runs(found.forced_path);
-  result.summary.higher_degree = higher;
+  result.summary.taken_degree = taken;
+  result.summary.degrees = std::move(trials);
   result.summary.usable = found.usable;
   result.summary.trusted = found.usable && !found.misfit && !found.underdetermined &&
                            !found.noise_too_small && !found.stopped;

@@ -246,8 +246,7 @@ TEST_F(CommandsTest, EnsembleOfNetworks) {
 
 TEST_F(CommandsTest, OptionsOfOtherPosteriorsAreRefused) {
   make_data();
-  refused({"--dropout", "0.1", "--degree", "auto"}, "--posterior regression");
-  refused({"--posterior", "trajectory", "--degree", "auto"}, "--posterior regression");
+  refused({"--dropout", "0.1", "--degree", "auto"}, "--posterior trajectory");
   refused({"--replicates", "10"}, "--posterior bootstrap");
   refused({"--members", "11"}, "--posterior ensemble");
   refused({"--posterior", "bootstrap", "--replicates", "1"}, "--replicates");
@@ -418,7 +417,7 @@ TEST_F(CommandsTest, OptionsChooseThePosterior) {
             "0.01", "-o", "noisy.csv"});
   EXPECT_EQ(trainer({"noisy.csv"}), "trajectory");
   EXPECT_EQ(trainer({"noisy.csv", "--noise", "0.01"}), "trajectory");
-  EXPECT_EQ(trainer({"train.csv", "--degree", "auto"}), "regression");
+  EXPECT_EQ(trainer({"noisy.csv", "--degree", "auto"}), "trajectory");
   EXPECT_EQ(trainer({"train.csv", "--dropout", "0.25"}), "exact");
   EXPECT_EQ(trainer({"train.csv", "--derivative", "central2"}), "exact");
   EXPECT_EQ(trainer({"train.csv", "--layers", "4", "--batches", "2"}), "adam");

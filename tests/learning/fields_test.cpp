@@ -51,7 +51,8 @@ TEST(FieldsTest, ValuesChooseTheMethod) {
   EXPECT_EQ(chosen({{"scale", "none"}}), "dropout");
   EXPECT_EQ(chosen({{"layers", "8,8"}}), "dropout");
   EXPECT_EQ(chosen({{"kind", "map"}}), "regression");
-  EXPECT_EQ(chosen({{"degree", "auto"}}), "regression");
+  EXPECT_EQ(chosen({{"degree", "auto"}}), "trajectory");
+  EXPECT_EQ(chosen({{"degree", "auto"}, {"kind", "map"}}), "regression");
   EXPECT_EQ(chosen({{"kind", "map"}, {"dropout", "0"}}), "dropout");
 }
 
@@ -73,7 +74,8 @@ TEST(FieldsTest, WhatCannotBeIsRefusedByName) {
            {{{"degree", "two"}}, {"degree=", "two"}},
            {{{"nonsense", "1"}}, {"nonsense="}},
            {{{"posterior", "regression"}, {"robust", "yes"}}, {"robust=", "posterior=trajectory"}},
-           {{{"posterior", "trajectory"}, {"degree", "auto"}}, {"degree=", "regression"}},
+           {{{"posterior", "dropout"}, {"degree", "auto"}},
+            {"degree=", "trajectory", "regression"}},
            {{{"dropout", "0.1"}, {"batches", "5"}}, {"batches=", "trainer=adam"}},
            {{{"budget", "-1"}}, {"budget=", "> 0"}},
            {{{"layers", "1.5"}}, {"layers=", "whole"}},

@@ -83,7 +83,7 @@ TEST(TrajectoryTest, NoisyLorenzHasItsSevenTermsAmongThoseOfDegreeThree) {
 TEST(TrajectoryTest, AMisfitOfDegreeTwoClimbsToThree) {
   const Dataset data = noisy(orbit("VanDerPol", Eigen::Vector2d(0.1, 0.1), 20, 0.05), 0.02, 3);
   const Fit found = fit_by_trajectory(data);
-  EXPECT_EQ(found.summary.higher_degree, 3);
+  EXPECT_EQ(found.summary.taken_degree, 3);
   EXPECT_TRUE(found.summary.trusted) << found.summary.reason;
   EXPECT_NE(found.summary.reason.find("of degree 3"), std::string::npos);
   EXPECT_NE(std::find(found.model.settings.begin(), found.model.settings.end(),
@@ -92,6 +92,68 @@ TEST(TrajectoryTest, AMisfitOfDegreeTwoClimbsToThree) {
   // What a given degree of three finds.
   EXPECT_EQ(equations(found.model)[1].terms.size(),
             equations(fit_by_trajectory(data, 3).model)[1].terms.size());
+}
+
+/// Prey and predators whose appetite is limited: x' = x (1 - x/4) - x y/(1 + x), y' = 0.8 x y/(1 +
+/// x) - 0.3 y, by Runge and Kutta's steps of 0.016.
+Dataset rosenzweig_macarthur(int rows) {
+  const auto slope = [](const Eigen::Vector2d& u) -> Eigen::Vector2d {
+    const double eaten = u[0] * u[1] / (1 + u[0]);
+    return {u[0] * (1 - u[0] / 4) - eaten, 0.8 * eaten - 0.3 * u[1]};
+  };
+  Dataset data{{"x", "y"}, {{"", {}, Matrix(rows, 2)}}};
+  Eigen::Vector2d u(1, 1);
+  constexpr double h = 0.016;
+  for (int k = -10'000; k < 20 * rows; ++k) {
+    if (k >= 0 && k % 20 == 0) {
+      data.trajectories[0].times.push_back(h * k);
+      data.trajectories[0].states.row(k / 20) = u.transpose();
+    }
+    const Eigen::Vector2d a = slope(u), b = slope(u + h / 2 * a), c = slope(u + h / 2 * b),
+                          d = slope(u + h * c);
+    u += h / 6 * (a + 2 * b + 2 * c + d);
+  }
+  return data;
+}
+
+TEST(TrajectoryTest, WhatIsLackingBelowTheNoiseIsAMisfit) {
+  const Fit found = fit_by_trajectory(noisy(rosenzweig_macarthur(1500), 0.01, 2), 3);
+  const TrajectoryPart& part = found.model.trajectory.value();
+  // Nothing in the residuals tells.
+  EXPECT_LT(part.persistence, 6);
+  EXPECT_LT(part.autocorrelation, 4 / std::sqrt(3000.0));
+  EXPECT_EQ(found.summary.status, "misfit");
+  EXPECT_FALSE(found.summary.trusted);
+  EXPECT_GT(found.summary.path->lacking, 4);
+  EXPECT_TRUE(part.forcing.present());
+  EXPECT_NE(found.summary.reason.find("below the noise"), std::string::npos)
+      << found.summary.reason;
+}
+
+TEST(TrajectoryTest, ADegreeThatNobodyGaveIsAsSharpAsTheOneThatIsRight) {
+  for (const auto& [data, degree] :
+       {std::pair(noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 10, 0.01), 0.05, 3), 2),
+        std::pair(noisy(orbit("VanDerPol", Eigen::Vector2d(0.1, 0.1), 20, 0.05), 0.02, 3), 3)}) {
+    const Fit found = fit_by_trajectory(data, kAutomaticDegree);
+    const Fit given = fit_by_trajectory(data, degree);
+    EXPECT_EQ(found.model.training.trainer, "trajectory");
+    EXPECT_TRUE(found.summary.trusted) << found.summary.reason;
+    EXPECT_GE(found.summary.degrees.size(), 2u);
+    // Settings have a degree that gives the same bits.
+    const Fit again = fit_by_trajectory(data, found.summary.taken_degree);
+    EXPECT_EQ(found.model.last_state_sd, again.model.last_state_sd);
+    const auto best = best_equations(found.model), asked = best_equations(given.model);
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      ASSERT_EQ(best[i].terms.size(), asked[i].terms.size());
+      for (std::size_t k = 0; k < best[i].terms.size(); ++k) {
+        EXPECT_EQ(best[i].terms[k].powers, asked[i].terms[k].powers);
+        EXPECT_NEAR(best[i].terms[k].sd, asked[i].terms[k].sd, 0.05 * asked[i].terms[k].sd);
+      }
+    }
+    const Vector sd = found.model.last_state_sd.value(),
+                 of_given = given.model.last_state_sd.value();
+    for (Eigen::Index i = 0; i < sd.size(); ++i) EXPECT_NEAR(sd[i], of_given[i], 0.2 * of_given[i]);
+  }
 }
 
 TEST(TrajectoryTest, PositiveVariablesAreMarkedAndTheirRowsLookedAt) {

@@ -18,6 +18,9 @@ Fit learn(const ObservationSource& source, const DropoutMethod& method, const Fi
 Fit learn(const ObservationSource& source, const EnsembleMethod& method, const FitOptions& options,
           const Observer& observer);
 
+/// The first of the highest evidence and prior: of degrees that find the same terms the lowest.
+int best_degree(const std::vector<DegreeTrial>& trials);
+
 /// The hidden layers that a method asks for, with so many arguments.
 std::vector<HiddenLayer> hidden_layers(const DropoutMethod& method, int arguments);
 
