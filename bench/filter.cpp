@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <numeric>
 
 #include "odecast/learning/fit.hpp"
 #include "odecast/solver/solve.hpp"
@@ -52,33 +53,75 @@ Model lorenz_model(const Vector& noise) {
   return model;
 }
 
+/// dx_i/dt = (x_i+1 - x_i-2) x_i-1 - x_i + 8, i = 1 … 40 (Lorenz 1996), without doubt.
+Model lorenz96_model(const Vector& noise) {
+  constexpr int n = 40;
+  const MonomialBasis basis(n, 2);
+  Model model;
+  CoefficientSet set;
+  const auto add = [&](int equation, std::vector<int> variables, double c) {
+    std::vector<int> powers(n, 0);
+    for (const int v : variables) ++powers[static_cast<std::size_t>((v + n) % n)];
+    set.support.push_back({equation, basis.find(powers)});
+    set.theta.conservativeResize(set.theta.size() + 1);
+    set.theta[set.theta.size() - 1] = c;
+  };
+  for (int i = 0; i < n; ++i) {
+    model.variables.push_back(fmt::format("x{}", i + 1));
+    add(i, {}, 8), add(i, {i}, -1), add(i, {i + 1, i - 1}, 1), add(i, {i - 2, i - 1}, -1);
+  }
+  model.scaling = {Vector::Zero(n), Vector::Ones(n), 1};
+  model.size = model.sd = Vector::Constant(n, 3.6);
+  model.noise = noise;
+  model.data_scale = 13;
+  model.step = 0.05;
+  model.last_time = -1e9;
+  model.last_state = Vector::Constant(n, 2.3);
+  set.covariance = 1e-24 * Matrix::Identity(set.theta.size(), set.theta.size());
+  model.law = PolynomialPart{2, {set}, nullptr};
+  return model;
+}
+
+enum class Change { none, jump, ramp };
+/// Of Lorenz' system at a part of the rows: ρ is 28, and 32 at the end: from 3/8 on, or linearly
+/// from 1/4 to 3/4.
+double rho_at(Change change, double part) {
+  if (change == Change::jump && part > 0.375) return 32;
+  if (change == Change::ramp) return 28 + 4 * std::clamp(2 * (part - 0.25), 0.0, 1.0);
+  return 28;
+}
+
 /// States `gap` apart along the attractor, and rows seen with noise.
 struct Experiment {
   Matrix truth, rows;
 };
-enum class Change { none, jump, ramp };
-/// ρ is 28, and 32 at the end: from 3/8 of the rows on, or linearly from 1/4 to 3/4.
-Experiment experiment(int cycles, double gap, double sd, std::uint64_t seed,
+Experiment experiment(int variables, int cycles, double gap, double sd, std::uint64_t seed,
                       Change change = Change::none) {
-  Experiment e{Matrix(cycles, 3), Matrix(cycles, 3)};
+  Experiment e{Matrix(cycles, variables), Matrix(cycles, variables)};
   Stream stream(seed, Purpose::observation_noise, 0);
-  Vector u = Eigen::Vector3d(1.5 + stream.normal(), 1.5, 25);
-  for (int k = -100; k < cycles; ++k) {
-    const double part = static_cast<double>(k) / cycles;
-    double rho = 28;
-    if (change == Change::jump && part > 0.375) rho = 32;
-    if (change == Change::ramp) rho += 4 * std::clamp(2 * (part - 0.25), 0.0, 1.0);
-    const VectorField field(3, [rho](double, const double* x, double* f) {
+  Vector u = Vector::Constant(variables, 1.5);
+  if (variables == 3) u[2] = 25;
+  u[0] += stream.normal();
+  const auto lorenz = [](double rho) {
+    return VectorField(3, [rho](double, const double* x, double* f) {
       f[0] = 10 * (x[1] - x[0]), f[1] = x[0] * (rho - x[2]) - x[1],
       f[2] = x[0] * x[1] - 8.0 / 3 * x[2];
     });
+  };
+  const VectorField lorenz96(variables, [n = variables](double, const double* x, double* f) {
+    for (int i = 0; i < n; ++i)
+      f[i] = (x[(i + 1) % n] - x[(i + n - 2) % n]) * x[(i + n - 1) % n] - x[i] + 8;
+  });
+  for (int k = -100; k < cycles; ++k) {
     SolverOptions o;
     o.rtol = o.atol = 1e-8;
     const double t[] = {gap};
+    const VectorField field =
+        variables == 3 ? lorenz(rho_at(change, static_cast<double>(k) / cycles)) : lorenz96;
     u = solve(field, 0, u, t, o).states.row(0).transpose();
     if (k < 0) continue;
     e.truth.row(k) = u.transpose();
-    for (int i = 0; i < 3; ++i) e.rows(k, i) = u[i] + sd * stream.normal();
+    for (int i = 0; i < variables; ++i) e.rows(k, i) = u[i] + sd * stream.normal();
   }
   return e;
 }
@@ -94,7 +137,8 @@ struct Result {
 Result follow(const Model& model, const Experiment& e, double gap, double sd,
               const std::vector<int>& columns, FilterOptions o) {
   Observing observing;
-  observing.H = Matrix::Zero(static_cast<Eigen::Index>(columns.size()), 3);
+  const auto n = static_cast<double>(model.dimension());
+  observing.H = Matrix::Zero(static_cast<Eigen::Index>(columns.size()), model.dimension());
   for (std::size_t j = 0; j < columns.size(); ++j) {
     observing.columns.push_back(model.variables[static_cast<std::size_t>(columns[j])]);
     observing.H(static_cast<Eigen::Index>(j), columns[j]) = 1;
@@ -112,13 +156,13 @@ Result follow(const Model& model, const Experiment& e, double gap, double sd,
     if (k < kSpinUp) continue;
     summary.add(row, o.level);
     const Vector d = row.state.mean - e.truth.row(k).transpose();
-    const double rms = d.norm() / std::sqrt(3.0);
+    const double rms = d.norm() / std::sqrt(n);
     r.error += rms;
-    square += d.squaredNorm() / 3;
-    r.spread += row.state.sd.squaredNorm() / 3;
-    r.nees += d.cwiseQuotient(row.state.sd).squaredNorm() / 3;
-    for (int i = 0; i < 3; ++i)
-      r.cover += (e.truth(k, i) >= row.state.lower[i] && e.truth(k, i) <= row.state.upper[i]) / 3.0;
+    square += d.squaredNorm() / n;
+    r.spread += row.state.sd.squaredNorm() / n;
+    r.nees += d.cwiseQuotient(row.state.sd).squaredNorm() / n;
+    for (int i = 0; i < model.dimension(); ++i)
+      r.cover += (e.truth(k, i) >= row.state.lower[i] && e.truth(k, i) <= row.state.upper[i]) / n;
     const auto change = 3 * e.rows.rows() / 8;
     if (k <= change) r.before += rms / static_cast<double>(change + 1 - kSpinUp);
     if (k > change + 100) r.after += rms / static_cast<double>(e.rows.rows() - change - 101);
@@ -189,8 +233,11 @@ int main(int count, char** words) {
     double fit_time = 0, fit_noise = 0;
     bool learn = false;
     Change change = Change::none;
+    int variables = 3;
   };
   const std::vector<int> all = {0, 1, 2};
+  std::vector<int> forty(40);
+  std::iota(forty.begin(), forty.end(), 0);
   const std::vector<Case> cases = {
       {"sakov2012 kalman 40", FilterMethod::kalman, 40, 0.25, 2, all},
       {"sakov2012 kalman 10", FilterMethod::kalman, 10, 0.25, 2, all},
@@ -206,6 +253,20 @@ int main(int count, char** words) {
       {"poor learn", FilterMethod::iterated, 0, 0.25, 2, all, 3, 0.2, true},
       {"jump learn", FilterMethod::iterated, 0, 0.25, 2, all, 10, 0.05, true, Change::jump},
       {"ramp learn", FilterMethod::iterated, 0, 0.25, 2, all, 10, 0.05, true, Change::ramp},
+      {.name = "lorenz96 kalman 40",
+       .method = FilterMethod::kalman,
+       .members = 40,
+       .gap = 0.05,
+       .variance = 1,
+       .columns = forty,
+       .variables = 40},
+      {.name = "lorenz96 iterated 40",
+       .method = FilterMethod::iterated,
+       .members = 40,
+       .gap = 0.05,
+       .variance = 1,
+       .columns = forty,
+       .variables = 40},
   };
   for (const Case& c : cases) {
     if (!only.empty() && std::string(c.name).find(only) == std::string::npos) continue;
@@ -213,12 +274,13 @@ int main(int count, char** words) {
     for (int seed = 1; seed <= seeds; ++seed) {
       const auto s = static_cast<std::uint64_t>(seed);
       const double sd = std::sqrt(c.variance);
-      const Experiment e = experiment(cycles, c.gap, sd, s + first, c.change);
-      Model model = lorenz_model(Vector::Constant(3, sd));
+      const Experiment e = experiment(c.variables, cycles, c.gap, sd, s + first, c.change);
+      Model model = c.variables == 3 ? lorenz_model(Vector::Constant(3, sd))
+                                     : lorenz96_model(Vector::Constant(c.variables, sd));
       if (c.fit_time > 0) {
         Dataset data{{"x", "y", "z"}, {{"0", {}, {}}}};
         const int rows = static_cast<int>(std::lround(c.fit_time / 0.01)) + 1;
-        const Experiment train = experiment(rows, 0.01, 0, 1000 + s + first);
+        const Experiment train = experiment(3, rows, 0.01, 0, 1000 + s + first);
         data.trajectories[0].states = train.truth;
         for (int k = 0; k < rows; ++k) data.trajectories[0].times.push_back(0.01 * k - 1e6);
         add_noise(data, noise_level(data, c.fit_noise, NoiseOf::sd), 2000 + s + first);

@@ -307,8 +307,33 @@ std::string in_words(const Following& f, const Truth& truth, double seconds) {
   return text;
 }
 
-/// Writes rows as they come out, to a stream at once and to a file at the end; beside them what is
-/// learnt, and now and then where the filter is.
+/// A file that grows, and appears whole at the end; of what is not yet with it only so much is
+/// held.
+class GrowingFile {
+ public:
+  explicit GrowingFile(std::string path) : file_(std::move(path)) {}
+  void add(const std::string& text) {
+    held_ += text;
+    if (held_.size() > kMostHeld) write();
+  }
+  AtomicFile& finish() {
+    write();
+    file_.finish();
+    return file_;
+  }
+
+ private:
+  static constexpr std::size_t kMostHeld = 1 << 20;
+  void write() {
+    file_.write(held_);
+    held_.clear();
+  }
+  AtomicFile file_;
+  std::string held_;
+};
+
+/// Writes rows as they come out, to a stream at once and to a file that appears at the end; beside
+/// them what is learnt, and now and then where the filter is.
 class Answers {
  public:
   Answers(const Arguments& a, const Model& model, const Following& following, bool stream,
@@ -318,7 +343,10 @@ class Answers {
         following_(following),
         truth_(a, model),
         stream_(stream),
-        output_(std::move(output)) {}
+        to_file_(output != "-") {
+    if (to_file_) rows_.emplace(std::move(output));
+    if (a.given("--coefficients")) coefficients_.emplace(a.text("--coefficients"));
+  }
 
   /// A row just seen, of a trajectory.
   void add(const FilterRow& row, std::size_t trajectory, const std::string& id) {
@@ -340,8 +368,9 @@ class Answers {
     }
     waiting_.at(trajectory).add(row);
     if (a_.given("--coefficients")) {
-      if (coefficients_.empty()) coefficients_ = coefficients_header(following_.filter());
-      coefficients_ += format_coefficients_row(following_.filter(), row.time);
+      if (!learning_) coefficients_->add(coefficients_header(following_.filter()));
+      learning_ = true;
+      coefficients_->add(format_coefficients_row(following_.filter(), row.time));
     }
     const auto now = std::chrono::steady_clock::now();
     if (a_.given("--state") && now - saved_ > std::chrono::seconds(1)) {
@@ -361,8 +390,6 @@ class Answers {
   void end() {
     end_of_trajectory();
     std::vector<FileText> files;
-    if (to_file()) files.push_back({output_, text_});
-    if (a_.given("--coefficients")) files.push_back({a_.text("--coefficients"), coefficients_});
     std::string after;
     if (a_.given("--model") && !following_.all().empty()) {
       after = checked_model_text(model_after(following_.filter()));
@@ -373,11 +400,15 @@ class Answers {
       page = render_page(filter_page(following_.filter(), page_content()));
       files.push_back({a_.text("--report"), page});
     }
+    std::vector<AtomicFile*> grown;
+    for (std::optional<GrowingFile>* one : {&rows_, &coefficients_})
+      if (*one) grown.push_back(&(*one)->finish());
     write_files(files);
+    for (AtomicFile* one : grown) one->commit();
     save_state();
   }
 
-  bool to_file() const { return output_ != "-"; }
+  bool to_file() const { return to_file_; }
   const Truth& truth() const { return truth_; }
 
  private:
@@ -413,13 +444,16 @@ class Answers {
       if (stream_) print_text(row_json(row).dump() + "\n"), flush_output();
       return;
     }
-    if (!begun_) text_ = filter_header(model_, shown_id != nullptr, following_.options().ahead > 0);
+    std::string text =
+        begun_ ? "" : filter_header(model_, shown_id != nullptr, following_.options().ahead > 0);
     begun_ = true;
-    text_ += format_filter_row(model_, row, shown_id);
-    if (to_file()) return;
-    print_text(text_);
+    text += format_filter_row(model_, row, shown_id);
+    if (to_file()) {
+      rows_->add(text);
+      return;
+    }
+    print_text(text);
     flush_output();  // whoever reads has a row before the next one is read
-    text_.clear();
   }
 
   Json row_json(const FilterRow& row) const {
@@ -446,13 +480,12 @@ class Answers {
   const Model& model_;
   const Following& following_;
   Truth truth_;
-  bool stream_;
-  std::string output_;
+  bool stream_, to_file_;
   std::map<std::size_t, LaggedRows> waiting_;
   std::size_t now_ = 0;
-  std::string text_, coefficients_;  ///< not written yet
+  std::optional<GrowingFile> rows_, coefficients_;
   FilterRecord record_;
-  bool begun_ = false;
+  bool begun_ = false, learning_ = false;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
 };
 

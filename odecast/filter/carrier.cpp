@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "odecast/core/parallel.hpp"
 
@@ -15,17 +16,23 @@ constexpr double kBound = 1e6, kMostKicks = 1e4;
 
 Carrier::Carrier(const Model& model, Eigen::Index members, double tolerance, std::uint64_t seed,
                  int threads, Carried carried)
-    : model_(model), threads_(threads), signal_(std::make_shared<InputSignal>()) {
+    : model_(model),
+      posterior_(make_posterior(model)),
+      carried_(carried),
+      seed_(seed),
+      draws_(index(members)),
+      threads_(threads),
+      signal_(std::make_shared<InputSignal>()) {
   solver_.rtol = solver_.atol = tolerance;
   solver_.bound = kBound * model.data_scale;
   if (model.kind == ModelKind::map) {
     solver_.method = SolverMethod::iterate;
     solver_.fixed_step = model.step / model.scaling.time;
   }
-  const auto posterior = make_posterior(model);
+  std::iota(draws_.begin(), draws_.end(), 0);
   std::vector<VectorField> fields;
   for (Eigen::Index i = 0; i < members; ++i)
-    fields.push_back(posterior->draw(seed, static_cast<std::uint64_t>(i)));
+    fields.push_back(posterior_->draw(seed, static_cast<std::uint64_t>(i)));
   drawn_.resize(members, 0);
   if (carried == Carried::coefficients) {
     const PolynomialPosterior sets = polynomial_posterior(model);
@@ -46,23 +53,44 @@ Carrier::Carrier(const Model& model, Eigen::Index members, double tolerance, std
       }
     }
   }
-  if (model.kind == ModelKind::flow && model.inputs.size() == 0 && fields.front().polynomial()) {
-    for (Eigen::Index first = 0; first < members; first += kPerBlock) {
-      LaneProblems& block = blocks_.emplace_back();
-      block.basis = fields.front().polynomial()->basis.get();
-      block.functions = fields.front().polynomial()->functions.get();
-      for (Eigen::Index i = first; i < std::min(members, first + kPerBlock); ++i) {
-        const PolynomialField& field = *fields[index(i)].polynomial();
-        block.coefficients.insert(block.coefficients.end(), field.coefficients.data(),
-                                  field.coefficients.data() + field.coefficients.size());
-        block.numbers.insert(block.numbers.end(), field.numbers.begin(), field.numbers.end());
-      }
-    }
+  const PolynomialField* first = fields.front().polynomial();
+  if (model.kind == ModelKind::flow && model.inputs.size() == 0 && first) {
     keeps_terms_.assign(fields.begin(), fields.begin() + 1);
+    for (Eigen::Index begin = 0; begin < members; begin += kPerBlock) {
+      const std::size_t size = index(std::min(kPerBlock, members - begin));
+      LaneProblems& block = blocks_.emplace_back();
+      block.basis = first->basis.get();
+      block.functions = first->functions.get();
+      block.coefficients.resize(size * index(first->coefficients.size()));
+      block.numbers.resize(size * first->numbers.size());
+    }
+  } else {
+    fields_ = fields;
+  }
+  for (Eigen::Index i = 0; i < members; ++i) set_field(i, fields[index(i)]);
+}
+
+void Carrier::set_field(Eigen::Index member, const VectorField& field) {
+  if (blocks_.empty()) {
+    fields_[index(member)] =
+        driven_field(model_, field, model_.inputs.measured() > 0 ? signal_ : nullptr);
     return;
   }
-  const auto measured = model.inputs.measured() > 0 ? signal_ : nullptr;
-  for (const VectorField& field : fields) fields_.push_back(driven_field(model, field, measured));
+  const PolynomialField& terms = *field.polynomial();
+  LaneProblems& block = blocks_[index(member / kPerBlock)];
+  const Eigen::Index at = member % kPerBlock;
+  std::copy_n(terms.coefficients.data(), terms.coefficients.size(),
+              block.coefficients.begin() + at * terms.coefficients.size());
+  std::copy(terms.numbers.begin(), terms.numbers.end(),
+            block.numbers.begin() + at * static_cast<Eigen::Index>(terms.numbers.size()));
+}
+
+void Carrier::take_draws(const std::vector<int>& draws) {
+  for (std::size_t k = 0; k < draws.size(); ++k)
+    if (draws[k] != draws_[k])
+      set_field(static_cast<Eigen::Index>(k),
+                posterior_->draw(seed_, static_cast<std::uint64_t>(draws[k])));
+  draws_ = draws;
 }
 
 /// The fields of the members' own coefficients, behind their states.
@@ -70,11 +98,9 @@ void Carrier::take_coefficients(const Matrix& members) {
   const int n = model_.dimension();
   const auto terms = static_cast<Eigen::Index>(joint_.support.size());
   if (blocks_.empty()) {
-    const auto measured = model_.inputs.measured() > 0 ? signal_ : nullptr;
     for (Eigen::Index i = 0; i < members.rows(); ++i) {
-      const Vector theta = members.row(i).tail(joint_.mean.size()).transpose();
-      fields_[index(i)] =
-          driven_field(model_, VectorField(dense({library_, joint_.support, theta}, n)), measured);
+      const Vector theta = members.row(i).segment(n, joint_.mean.size()).transpose();
+      set_field(i, VectorField(dense({library_, joint_.support, theta}, n)));
     }
     return;
   }
@@ -164,14 +190,18 @@ long Carrier::carry(Matrix& members, double t, double until, const InputSignal& 
     members = before;
   } else if (dead > 0) {
     const Matrix after = members;
+    std::vector<int> draws = draws_;
     for (Eigen::Index i = 0, next = 0; i < members.rows(); ++i) {
       if (next < static_cast<Eigen::Index>(left.size()) && left[index(next)] == i) {
         ++next;
         continue;
       }
       const double place = kicks.uniform() * static_cast<double>(left.size());
-      members.row(i) = after.row(left[static_cast<std::size_t>(place)]);
+      const Eigen::Index from = left[static_cast<std::size_t>(place)];
+      members.row(i) = after.row(from);
+      if (carried_ == Carried::draws) draws[index(i)] = draws_[index(from)];
     }
+    take_draws(draws);
   }
   return dead;
 }

@@ -11,7 +11,8 @@ namespace odecast {
 
 /// Whose coefficients a member of an ensemble is carried by.
 enum class Carried {
-  draws,  ///< those of a draw of the posterior: member i has draw i of the seed, at all times
+  slots,         ///< member i by draw i of the posterior, at all times, whose state it ever has
+  draws,         ///< by a draw that goes with the state: of posteriors over finitely many fields
   coefficients,  ///< its own: they stand behind its state
 };
 
@@ -27,6 +28,11 @@ class Carrier {
   Carrier(const Model& model, Eigen::Index members, double tolerance, std::uint64_t seed,
           int threads, Carried carried);
 
+  Carried carried() const { return carried_; }
+  /// Which draw each member has.
+  const std::vector<int>& draws() const { return draws_; }
+  void take_draws(const std::vector<int>& draws);
+
   /// Of carried coefficients: terms, mean and covariance in the posterior.
   const PolynomialPosterior::Joint& joint() const { return joint_; }
   /// Those of every member's draw, members × coefficients; no columns where they are not carried.
@@ -34,15 +40,21 @@ class Carrier {
 
   /// From t to `until`, driven by the signal, which has a column for each measured input. What the
   /// equations do not explain enters as kicks, one for each interval of the model's forcing. Of a
-  /// map times are whole steps apart. A member that blows up takes the state of one that does not;
-  /// where none is left all stay where they are. Returns how many blew up.
+  /// map times are whole steps apart. A member that blows up takes the state of one that does not,
+  /// and the draw where that goes with it; where none is left all stay where they are. Returns how
+  /// many blew up.
   long carry(Matrix& members, double t, double until, const InputSignal& inputs, Stream& kicks);
 
  private:
   void carry_part(Matrix& members, double t, double until, std::vector<char>& alive);
   void take_coefficients(const Matrix& members);
+  void set_field(Eigen::Index member, const VectorField& field);
 
   const Model& model_;
+  std::unique_ptr<Posterior> posterior_;
+  Carried carried_;
+  std::uint64_t seed_;
+  std::vector<int> draws_;
   int threads_;
   SolverOptions solver_;
   TermLibrary library_;

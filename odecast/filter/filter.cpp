@@ -82,6 +82,13 @@ double tolerance_of(const Model& model, const Observing& observing, const Filter
   return std::clamp(1e-3 * noise.cwiseQuotient(scale).minCoeff(), 1e-10, 1e-4);
 }
 
+/// What is finitely many is weighed, the rest stays in doubt.
+Carried carried_by(const Model& model, const FilterOptions& options) {
+  if (options.learn) return Carried::coefficients;
+  const bool finite = !model.polynomial() || polynomial_posterior(model).atoms() > 0;
+  return finite ? Carried::draws : Carried::slots;
+}
+
 void check(const Model& model, const Observing& observing, const FilterOptions& o) {
   require_option(!model.embedding, "`filter`", "a model whose variables are made of one",
                  "a model of measured variables", "Fit the variables themselves.");
@@ -141,8 +148,7 @@ Filter::Filter(const Model& model, Observing observing, const FilterOptions& opt
       options_(options),
       method_(method_of(model, options)),
       carrier_(model, members_of(model, options), tolerance_of(model, observing_, options),
-               options.seed, options.threads,
-               options.learn ? Carried::coefficients : Carried::draws),
+               options.seed, options.threads, carried_by(model, options)),
       now_{Matrix(members_of(model, options),
                   model.dimension() * (1 + options.lag) + carrier_.drawn().cols()),
            Vector::Constant(members_of(model, options),
@@ -340,6 +346,18 @@ void Filter::drift(double duration) {
   drift_members(now_.members.leftCols(n + P), R, stream);
 }
 
+/// Each new member is one of the old ones.
+void Filter::take_members(const std::vector<Eigen::Index>& from) {
+  const Matrix before = now_.members;
+  std::vector<int> draws;
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    now_.members.row(static_cast<Eigen::Index>(k)) = before.row(from[k]);
+    draws.push_back(carrier_.draws()[index(from[k])]);
+  }
+  now_.weights.setConstant(1 / static_cast<double>(before.rows()));
+  if (carrier_.carried() == Carried::draws) carrier_.take_draws(draws);
+}
+
 /// A state is jittered by a kernel; coefficients that are learnt are drawn towards their mean by as
 /// much as their kernel widens them, so that their covariance stays (Liu & West 2001).
 void Filter::resample() {
@@ -352,15 +370,13 @@ void Filter::resample() {
       kNarrower * power_of(static_cast<double>(N), -1 / (static_cast<double>(n + P) + 4));
   const double nearer = 1 - std::sqrt(1 - bandwidth * bandwidth);
   Stream uniform(options_.seed, Purpose::filter_resample, of_row(now_.rows));
-  const std::vector<Eigen::Index> from = resampled(now_.weights, uniform.uniform());
-  const Matrix before = now_.members;
+  take_members(resampled(now_.weights, uniform.uniform()));
   Vector z(n + P);
   for (Eigen::Index k = 0; k < N; ++k) {
     Stream stream(options_.seed, Purpose::filter_jitter, of_row(now_.rows, k));
     for (double& one : z) one = stream.normal();
     const double far = k % 100 == 37 ? kFar : k % 100 == 73 ? kFarther : 1;
     auto member = now_.members.row(k);
-    member = before.row(from[index(k)]);
     const Vector jitter = bandwidth * (root * z);
     member.head(n) += far * jitter.head(n).transpose();
     member.segment(n, P) +=
@@ -379,10 +395,7 @@ void Filter::analyse_particles(const Seen& seen, FilterRow& row) {
     return;
   }
   Stream uniform(options_.seed, Purpose::filter_resample, of_row(now_.rows, 1));
-  const Matrix before = now_.members;
-  const std::vector<Eigen::Index> from = resampled(now_.weights, uniform.uniform());
-  for (Eigen::Index k = 0; k < before.rows(); ++k) now_.members.row(k) = before.row(from[index(k)]);
-  now_.weights.setConstant(1 / static_cast<double>(before.rows()));
+  take_members(resampled(now_.weights, uniform.uniform()));
   inflate_members(states(), std::sqrt(std::clamp(row.surprise, 1.0, kMostSurprised)));
   kalman_analysis(now_.members, padded(seen));
 }
@@ -465,15 +478,20 @@ void Filter::learn_from(const Filter& other) {
 }
 
 void Filter::continue_from(FilterState state) {
-  const bool fits = state.members.rows() == now_.members.rows() &&
-                    state.members.cols() == now_.members.cols() && state.members.allFinite() &&
-                    state.weights.size() == now_.weights.size() && state.weights.allFinite();
+  const bool fits =
+      state.members.rows() == now_.members.rows() && state.members.cols() == now_.members.cols() &&
+      state.members.allFinite() && state.weights.size() == now_.weights.size() &&
+      state.weights.allFinite() &&
+      (carrier_.carried() != Carried::draws || state.draws.size() == carrier_.draws().size()) &&
+      std::all_of(state.draws.begin(), state.draws.end(),
+                  [&](int draw) { return draw >= 0 && draw < now_.members.rows(); });
   if (!fits)
     throw_data({"the state of a filter",
                 fmt::format("{} members of {} numbers", state.members.rows(), state.members.cols()),
                 fmt::format("{} members of {}", now_.members.rows(), now_.members.cols()),
                 "Go on with the model, columns and options that it was begun with."});
   now_ = std::move(state);
+  if (carrier_.carried() == Carried::draws) carrier_.take_draws(now_.draws);
   resumed_ = true;
 }
 
@@ -546,6 +564,7 @@ FilterRow Filter::update(double user_time, const Vector& values, const Vector& i
   if (options_.lag > 0 && now_.rows >= options_.lag) row.past = band_before(options_.lag);
   if (options_.ahead > 0) row.ahead = look_ahead(now_.last_inputs);
   if (method_ == FilterMethod::particle) resample();
+  if (carrier_.carried() == Carried::draws) now_.draws = carrier_.draws();
   ++now_.rows;
   return row;
 }

@@ -92,7 +92,8 @@ struct FilterState {
   /// Of every member the state, behind it the coefficients that are learnt, and behind these its
   /// states in the last rows, the newest first, where they are smoothed.
   Matrix members;
-  Vector weights;  ///< of particles
+  Vector weights;               ///< of particles
+  std::vector<int> draws = {};  ///< which each member has, where these go with the states
   Vector last_inputs = {};
   double time = 0;
   long rows = 0;                  ///< so far
@@ -146,6 +147,7 @@ class Filter {
                const Matrix& before, FilterRow& row);
   void analyse_particles(const Seen& seen, FilterRow& row);
   void resample();
+  void take_members(const std::vector<Eigen::Index>& from);
   void drift(double duration);
   auto states() { return now_.members.leftCols(model_.dimension()); }
   auto states() const { return now_.members.leftCols(model_.dimension()); }

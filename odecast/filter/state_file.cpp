@@ -49,6 +49,7 @@ FilterState state_of(const Json& json) {
   if (s.weights.size() > 0 && members.size() % s.weights.size() == 0)
     s.members = Eigen::Map<const Matrix>(members.data(), s.weights.size(),
                                          members.size() / s.weights.size());
+  s.draws = json.at("draws").get<std::vector<int>>();
   s.last_inputs = vector(json.at("last_inputs"));
   s.time = json.at("time");
   s.rows = json.at("rows");
@@ -74,6 +75,7 @@ std::string filter_state_to_text(const FilterState& state, const Model& model,
                      {"averaged", state.averaged},
                      {"started", state.started},
                      {"recovering", state.recovering},
+                     {"draws", state.draws},
                      {"last_inputs", numbers(state.last_inputs)},
                      {"weights", numbers(state.weights)},
                      {"members", std::vector<double>(state.members.data(),

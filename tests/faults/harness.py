@@ -81,6 +81,9 @@ FORMS = [
          ['out.csv']),
     Form('filter', 'filter ../in/regression.json ../in/later.csv --noise 0.1 --members 20 --truth '
          '../in/later.csv --threads 2 -o out.csv', ['out.csv']),
+    Form('filter-learn', 'filter ../in/trajectory.json ../in/later.csv --noise 0.1 --learn --lag 2 '
+         '--model after.json --coefficients c.csv --report page.html -o out.csv',
+         ['out.csv', 'after.json', 'c.csv', 'page.html'], cost=3),
     Form('filter-stream', 'filter ../in/dropout.json - --noise 0.1 --members 20',
          stdin='later.csv'),
     Form('score', 'score ../in/forecast.csv ../in/later.csv'),

@@ -184,6 +184,65 @@ TEST(ModelAfterTest, OfAFilterThatDoesNotLearnHasItsState) {
   EXPECT_LT((sd - *after.last_state_sd).cwiseAbs().maxCoeff(), 1e-9);
 }
 
+/// u' = -θ u + w: coefficients of a driven model are carried with its inputs, whatever stands
+/// behind them.
+TEST(LearningFilterTest, OfADrivenModelWithALag) {
+  CoefficientSet set{{{0, 1}, {0, 2}}, Eigen::Vector2d(-1, 1), 0.01 * Matrix::Identity(2, 2)};
+  Model m = known({set}, 1, 1);
+  m.inputs.names = {"w"};
+  m.inputs.offset = Vector::Zero(1);
+  m.inputs.scale = Vector::Ones(1);
+  m.size = Vector::Ones(2);
+  m.noise = Vector::Constant(1, 1e-2);
+  Filter filter(m, all_of(m),
+                {.init = Vector::Constant(1, 2), .learn = true, .drift = 0, .lag = 2});
+  Stream stream(2, Purpose::observation_noise, 0);
+  double u = 2, t = 0;
+  for (int k = 0; k <= 200; ++k, t += 0.25) {
+    // Exactly, of u' = -1.1 u + w with w held at its value in the middle of the interval.
+    const double w = std::sin(t);
+    filter.update(t, Vector::Constant(1, u + 0.01 * stream.normal()), Vector::Constant(1, w));
+    constexpr int kSteps = 1000;
+    for (int s = 0; s < kSteps; ++s) {
+      const double part = (s + 0.5) / kSteps, h = 0.25 / kSteps,
+                   driven = w + part * (std::sin(t + 0.25) - w);
+      u = driven / 1.1 + (u - driven / 1.1) * std::exp(-1.1 * h);
+    }
+  }
+  const LearntCoefficients learnt = learnt_coefficients(filter);
+  EXPECT_NEAR(learnt.mean[0], -1.1, 4 * learnt.sd[0]);
+  EXPECT_NEAR(learnt.mean[1], 1, 4 * learnt.sd[1]);
+  EXPECT_LT(learnt.sd[0], 0.02);
+}
+
+/// Of two fields, of which one is right, the draws that survive are those.
+TEST(FilterTest, FinitePosteriorsAreWeighed) {
+  Model m = lorenz();
+  CoefficientSet right = m.polynomial()->sets[0], wrong = right;
+  right.covariance = wrong.covariance = {};
+  wrong.theta[2] = 24;
+  right.weight = wrong.weight = 0.5;
+  m.polynomial()->sets = {right, wrong};
+  const Matrix rows = lorenz_rows(60, 0.1, 1, 1);
+  const FilterOptions o{.members = 400};
+  Filter filter(m, all_of(m), o);
+  std::string state;
+  FilterRow row, resumed;
+  for (int k = 0; k < 60; ++k) {
+    if (k == 40) state = filter_state_to_text(filter.state(), m, all_of(m), o);
+    row = filter.update(0.1 * k, rows.row(k).transpose());
+  }
+  const PolynomialPosterior posterior = polynomial_posterior(m);
+  long of_wrong = 0;
+  for (const int draw : filter.state().draws)
+    of_wrong += static_cast<long>(posterior.atom_of_draw(o.seed, static_cast<std::uint64_t>(draw)));
+  EXPECT_LT(of_wrong, 20);
+  Filter again(m, all_of(m), o);
+  again.continue_from(filter_state_from_text(state, "state", m, all_of(m), o));
+  for (int k = 40; k < 60; ++k) resumed = again.update(0.1 * k, rows.row(k).transpose());
+  EXPECT_EQ(resumed.state.mean, row.state.mean);
+}
+
 TEST(LearningFilterTest, TheNextTrajectoryBeginsWithWhatWasLearnt) {
   const Model model = doubtful_lorenz();
   const Matrix rows = lorenz_rows(200, 0.1, 1, 8, nullptr, 33);
