@@ -28,6 +28,7 @@ class Budget {
   }
 
   void spend(double operations) { spent_ += operations; }
+  double spent() const { return spent_; }
   bool over() const { return spent_ > work_ || (timed_ && Clock::now() > end_); }
 
  private:

@@ -340,11 +340,13 @@ void TermSearch::converge(FittedPath& path, bool quick) {
     const bool refined = refine(path);
     if ((moved < 0.01 && !refined) || budget_.over()) break;
     // Far from the data, and not about to come closer.
-    if (round >= 2 && moved < 0.2 &&
-        noise.cwiseQuotient(initial_noise()).cwiseAbs2().mean() > kHopeless * kHopeless)
-      break;
+    if (round >= 2 && moved < 0.2 && is_far(path)) break;
   }
   rate(path);
+}
+
+bool TermSearch::is_far(const FittedPath& path) const {
+  return path.noise.cwiseQuotient(initial_noise()).cwiseAbs2().mean() > kHopeless * kHopeless;
 }
 
 void TermSearch::rate(FittedPath& path) {
@@ -425,7 +427,7 @@ bool TermSearch::eliminate(FittedPath& path, const Vector& gap_sd) {
   return true;
 }
 
-FittedPath TermSearch::anneal(FittedPath path, double from, double eliminate_from) {
+FittedPath TermSearch::anneal(FittedPath path, double from, double eliminate_from, bool last) {
   for (double q = from; q > kTight && !budget_.over(); q /= 2) {
     use(path);
     descend(path, gaps(q), 3, 1);
@@ -433,19 +435,20 @@ FittedPath TermSearch::anneal(FittedPath path, double from, double eliminate_fro
     // The noise is that of the smoother until the path is nearly continuous.
   }
   converge(path);
+  if (is_not_worth_more(path, last)) return path;
   while (!budget_.over() && eliminate(path, gaps(tight(path.noise)))) converge(path);
   return path;
 }
 
-FittedPath TermSearch::find(const Support& support) {
+FittedPath TermSearch::find(const Support& support, bool last) {
   FittedPath begin = start(support);
   use(begin);
   for (double q = 1; q > 0.3; q /= 2) descend(begin, gaps(q), 3, 1);
   std::vector<FittedPath> found;
   for (const double from : {0.25, 0.0, 0.03}) {
-    found.push_back(anneal(begin, 0.25, from));
+    found.push_back(anneal(begin, 0.25, from, last));
     reset_flow();
-    if (budget_.over()) break;
+    if (budget_.over() || is_not_worth_more(found.back(), last)) break;
     for (std::size_t k = 0; k + 1 < found.size(); ++k)
       if (found[k].support == found.back().support) return better(found);
   }

@@ -15,6 +15,7 @@ namespace odecast {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kBlurred = 40;       ///< in the score: what numbers of a grid may cost
+constexpr double kMuch = 2e9;         ///< operations for a degree that does not explain the data
 constexpr std::size_t kRestarts = 3;  ///< of an equation, that begin with one function
 
 /// A set of terms with its path.
@@ -54,8 +55,10 @@ class TermSearch {
   /// The share of the observed motion that the integral form explains with these terms, in the
   /// variable where it is least, over windows of a segment or less.
   double explained(const Support& support);
-  /// Terms by annealing: several ways to eliminate, until two agree.
-  FittedPath find(const Support& support);
+  /// Terms by annealing: several ways to eliminate, until two agree. Where more candidates are to
+  /// follow, not the `last`, a path far from the data that has cost much is left as it is: its
+  /// terms do not matter.
+  FittedPath find(const Support& support, bool last = true);
   /// The path of a given set of terms.
   FittedPath follow(const Support& support);
   /// To the minimum at tight continuity, with the noise that belongs to it, and an integrator whose
@@ -177,7 +180,12 @@ class TermSearch {
   /// is local.
   bool eliminate(FittedPath& path, const Vector& gap_sd);
   /// Anneal from q = 1 on; terms are eliminated from `eliminate_from` on, or at the end.
-  FittedPath anneal(FittedPath path, double from, double eliminate_from);
+  FittedPath anneal(FittedPath path, double from, double eliminate_from, bool last);
+  bool is_not_worth_more(const FittedPath& path, bool last) const {
+    return !last && budget_.spent() > kMuch && is_far(path);
+  }
+  /// Its residuals are several times what the smoother leaves.
+  bool is_far(const FittedPath& path) const;
   Linearised linearise(const FittedPath& path, const Support& all);
   /// What an equation would be if it began with nothing, or with one function, and what all would
   /// be if they began with one that they share: one function may stand for many terms.

@@ -288,15 +288,16 @@ bool looks_white(const Prepared& p) {
   return true;
 }
 
-/// The bound on the search: kWork operations, some seconds' on one core. Where the integral form
-/// with all candidates explains most of the motion, sparse equations are likely to be found, and
-/// kPromisingWork may be spent for each observed value, up to kPromising times that; where it
-/// explains little, no more than kHopelessWork for each. Many observations have at least
-/// kFewestEvaluations of sparse equations.
-/// Functions may cost kFunctionWork besides, and each of their families kFamilyWork.
+/// The bound on the search: kWork operations, some seconds' on one core, of more than kFew
+/// candidates in proportion to them, up to kMany times. Where the integral form with all candidates
+/// explains most of the motion, sparse equations are likely to be found, and kPromisingWork may be
+/// spent for each observed value, up to kLonger times that bound, of more than kOrdinary values in
+/// proportion to them, and no more than kPromising times kWork; where it explains little, no more
+/// than kHopelessWork for each. Many observations have at least kFewestEvaluations of sparse
+/// equations. Functions may cost kFunctionWork besides, and each of their families kFamilyWork.
 constexpr double kFunctionWork = 6e10, kFamilyWork = 1e10, kWork = 1.2e10, kExplained = 0.95,
                  kPromising = 60, kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
-                 kFewestEvaluations = 150;
+                 kFewestEvaluations = 150, kFew = 30, kMany = 6, kOrdinary = 6000, kLonger = 2;
 
 double default_work(TermSearch& search, const Support& candidates) {
   const Shooting& shooting = search.shooting();
@@ -304,10 +305,12 @@ double default_work(TermSearch& search, const Support& candidates) {
              sparse = std::min(all, 8L * shooting.dimension());
   const double share = search.explained(candidates);
   const double values = shooting.counts().sum();
-  const double most = share > kExplained
-                          ? std::clamp(kPromisingWork * values, kWork, kPromising * kWork)
+  const double bound = kWork * std::clamp(static_cast<double>(all) / kFew, 1.0, kMany);
+  const double longest =
+      std::min(kLonger * bound * std::max(1.0, values / kOrdinary), kPromising * kWork);
+  const double most = share > kExplained     ? std::clamp(kPromisingWork * values, kWork, longest)
                       : share < kUnexplained ? std::min(kWork, kHopelessWork * values)
-                                             : kWork;
+                                             : bound;
   return std::max(kFewestEvaluations * shooting.work(sparse, true), most);
 }
 
@@ -345,7 +348,7 @@ constexpr double kExplainedNoise = 1.06;
 FittedPath climb(TermSearch& search, const Prepared& p, int degree, const Budget& budget) {
   FittedPath best;
   for (int g = std::min(2, degree); g <= degree; ++g) {
-    FittedPath path = search.find(search.candidates(g));
+    FittedPath path = search.find(search.candidates(g), g == degree);
     if (path.score < best.score || g == std::min(2, degree)) best = std::move(path);
     if (budget.over() || noise_ratio(search, best, p.active) <= kExplainedNoise) break;
   }

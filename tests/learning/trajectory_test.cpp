@@ -94,26 +94,31 @@ TEST(TrajectoryTest, AMisfitOfDegreeTwoClimbsToThree) {
             equations(fit_by_trajectory(data, 3).model)[1].terms.size());
 }
 
+/// Every `every`-th state of u' = slope(u) by Runge and Kutta's steps of h, after `before` of them.
+template <class Slope, class State>
+Dataset solved(std::vector<std::string> names, Slope slope, State u, double h, int before, int rows,
+               int every) {
+  Dataset data{std::move(names), {{"", {}, Matrix(rows, u.size())}}};
+  for (int k = -before; k < every * rows; ++k) {
+    if (k >= 0 && k % every == 0) {
+      data.trajectories[0].times.push_back(h * k);
+      data.trajectories[0].states.row(k / every) = u.transpose();
+    }
+    const State a = slope(u), b = slope(u + h / 2 * a), c = slope(u + h / 2 * b),
+                d = slope(u + h * c);
+    u += h / 6 * (a + 2 * b + 2 * c + d);
+  }
+  return data;
+}
+
 /// Prey and predators whose appetite is limited: x' = x (1 - x/4) - x y/(1 + x), y' = 0.8 x y/(1 +
-/// x) - 0.3 y, by Runge and Kutta's steps of 0.016.
+/// x) - 0.3 y.
 Dataset rosenzweig_macarthur(int rows) {
   const auto slope = [](const Eigen::Vector2d& u) -> Eigen::Vector2d {
     const double eaten = u[0] * u[1] / (1 + u[0]);
     return {u[0] * (1 - u[0] / 4) - eaten, 0.8 * eaten - 0.3 * u[1]};
   };
-  Dataset data{{"x", "y"}, {{"", {}, Matrix(rows, 2)}}};
-  Eigen::Vector2d u(1, 1);
-  constexpr double h = 0.016;
-  for (int k = -10'000; k < 20 * rows; ++k) {
-    if (k >= 0 && k % 20 == 0) {
-      data.trajectories[0].times.push_back(h * k);
-      data.trajectories[0].states.row(k / 20) = u.transpose();
-    }
-    const Eigen::Vector2d a = slope(u), b = slope(u + h / 2 * a), c = slope(u + h / 2 * b),
-                          d = slope(u + h * c);
-    u += h / 6 * (a + 2 * b + 2 * c + d);
-  }
-  return data;
+  return solved({"x", "y"}, slope, Eigen::Vector2d(1, 1), 0.016, 10'000, rows, 20);
 }
 
 TEST(TrajectoryTest, WhatIsLackingBelowTheNoiseIsAMisfit) {
@@ -154,6 +159,24 @@ TEST(TrajectoryTest, ADegreeThatNobodyGaveIsAsSharpAsTheOneThatIsRight) {
                  of_given = given.model.last_state_sd.value();
     for (Eigen::Index i = 0; i < sd.size(); ++i) EXPECT_NEAR(sd[i], of_given[i], 0.2 * of_given[i]);
   }
+}
+
+TEST(TrajectoryTest, ADegreeThatIsTooLowIsLeftSoon) {
+  // Moore and Spiegel's x''' = -x'' + 14 x' - 20 x² x' - 6 x: no path of quadratic equations comes
+  // near it.
+  const auto slope = [](const Eigen::Vector3d& u) -> Eigen::Vector3d {
+    return {u[1], u[2], 14 * u[1] - u[2] - 20 * u[0] * u[0] * u[1] - 6 * u[0]};
+  };
+  const Dataset data =
+      noisy(solved({"x", "y", "z"}, slope, Eigen::Vector3d(0.1, 0.1, 0.1), 0.001, 50'000, 1500, 20),
+            0.05, 2);
+  const Fit found = fit_by_trajectory(data, 3);
+  EXPECT_TRUE(found.summary.trusted) << found.summary.reason;
+  EXPECT_LT(found.model.training.iterations, 2500);
+  const auto best = best_equations(found.model);
+  EXPECT_EQ(best[0].terms.size(), 1u);
+  EXPECT_EQ(best[1].terms.size(), 1u);
+  EXPECT_EQ(best[2].terms.size(), 4u);
 }
 
 TEST(TrajectoryTest, PositiveVariablesAreMarkedAndTheirRowsLookedAt) {
