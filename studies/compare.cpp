@@ -92,6 +92,7 @@ EvaluateOptions evaluation(const SystemData& d, const CompareOptions& o, int sta
   e.leads = o.leads;
   e.forecast.draws = o.draws;
   e.forecast.blow_up = BlowUp::until;
+  e.forecast.bands = Bands::sd;
   e.forecast.seed = o.seed;
   return e;
 }

@@ -64,6 +64,17 @@ std::string calibration_text(const CalibrationPart& part) {
 }
 
 std::string guarantee_text(const CalibrationPart& part) {
+  if (part.smoothed)
+    return fmt::format(
+        "Of {} starts in rows that were held out, foretold by what the others taught, {:g} % of "
+        "the "
+        "smoothed states lie in the band, at\neach time and for each variable by itself, but for "
+        "what the smoother does not know. That a forecast to come does is no\ntheorem: starts of "
+        "one "
+        "run err together, and the model has since learnt from all rows, so that its band is "
+        "rather "
+        "too wide.",
+        part.starts, 100 * part.level);
   std::string text = fmt::format(
       "At each time and for each variable by itself the band holds at least {:g} % if the forecast "
       "to come is exchangeable with the {} held-out\n"
@@ -79,6 +90,9 @@ std::string guarantee_text(const CalibrationPart& part) {
 Json calibration_json(const CalibrationPart& part) {
   const double c = factor_of_draws(part);
   return {{"band", bands_name(part.bands)},
+          {"of", part.smoothed   ? "smoothed_states"
+                 : part.observed ? "observations"
+                                 : "states"},
           {"starts", part.starts},
           {"level", part.level},
           {"coverage_before", mean_of(part.before).value},

@@ -330,18 +330,23 @@ int run_fit(const Arguments& a) {
                          summary.perhaps_positive.size() == 1 ? "is" : "are"));
     if (result.model.trajectory && record.rows < kFewRows)
       say(a, fmt::format("The bands rest on {} rows, too few to be checked on rows that are held "
-                         "out (--calibrate asks for some 130): trust them for short times.\n",
+                         "out (--calibrate asks for some 40): trust them for short times.\n",
                          record.rows));
     if (const auto& c = result.model.calibration) {
-      say(a, fmt::format("The last {:g} % of the rows were held out: of {} forecasts there the "
-                         "{:g} % band of the draws holds {:.3f} of the observations.",
-                         100 * a.number("--holdout"), c->starts, 100 * c->level,
-                         mean_of(c->before).value));
+      say(a,
+          fmt::format("{} {:g} % of the rows were held out: of {} forecasts there the {:g} % band "
+                      "of the draws holds {:.3f} of the {}.",
+                      c->smoothed ? "One after another," : "The last", 100 * a.number("--holdout"),
+                      c->starts, 100 * c->level, mean_of(c->before).value,
+                      c->smoothed   ? "smoothed rows, but for what the smoother does not know"
+                      : c->observed ? "observations"
+                                    : "rows"));
       say(a, calibration_text(*c));
       say(a, guarantee_text(*c) + (c->observed ? " These are bands of observations." : ""));
-      say(a, fmt::format("Forecasts continue from {}, where the held-out rows begin, unless "
-                         "--init is given.",
-                         moment_text(result.model.calendar, result.model.last_time)));
+      if (!c->smoothed)
+        say(a, fmt::format("Forecasts continue from {}, where the held-out rows begin, unless "
+                           "--init is given.",
+                           moment_text(result.model.calendar, result.model.last_time)));
     }
     if (!result.model.last_trajectory.empty())
       say(a, fmt::format("Forecasts continue trajectory '{}', the last one; to continue another, "
@@ -387,9 +392,11 @@ Command fit_command() {
   }
   options.push_back(threads_option());
   options.push_back(
-      {"--calibrate", "", "hold the last rows out and calibrate the bands there", ""});
-  options.push_back(
-      {"--holdout", "F", "the share of each trajectory that is held out for it", "0.2"});
+      {"--calibrate", "",
+       "hold one part of the rows after another out and calibrate the bands\nthere; the model is "
+       "that of all rows",
+       ""});
+  options.push_back({"--holdout", "F", "the share of the rows that is held out at a time", "0.2"});
   options.push_back(report_option());
   options.push_back({"--title", "TEXT", "title of the page", ""});
   options.push_back({"--output", "FILE", "model to write", "model.json", 'o'});

@@ -72,11 +72,18 @@ class BandedLdl {
     for (std::size_t i = n; i-- > 0;)
       for (std::size_t k = 1; k <= Reach && i + k < n; ++k) x[i] -= l_[i][k] * x[i + k];
   }
-  /// Σ weight(i) (A⁻¹)_ii by Takahashi's recurrence, the last rows of A⁻¹ first.
+  /// Σ weight(i) (A⁻¹)_ii.
   template <class Weight>
   double inverse_diagonal_sum(const Weight& weight) const {
+    double sum = 0;
+    inverse_diagonal([&](std::size_t i, double diagonal) { sum += weight(i) * diagonal; });
+    return sum;
+  }
+  /// Gives each (i, (A⁻¹)_ii) by Takahashi's recurrence, the last rows of A⁻¹ first.
+  template <class Each>
+  void inverse_diagonal(const Each& each) const {
     // z[a][b] is (A⁻¹)_{i+1+a, i+1+b}, rows beyond the end being zero.
-    double z[Reach][Reach] = {}, sum = 0;
+    double z[Reach][Reach] = {};
     for (std::size_t i = l_.size(); i-- > 0;) {
       double next[Reach];
       for (std::size_t j = 0; j < Reach; ++j) {
@@ -85,13 +92,12 @@ class BandedLdl {
       }
       double diagonal = 1 / l_[i][0];
       for (std::size_t k = 0; k < Reach; ++k) diagonal -= l_[i][k + 1] * next[k];
-      sum += weight(i) * diagonal;
+      each(i, diagonal);
       for (std::size_t a = Reach - 1; a > 0; --a)
         for (std::size_t b = Reach - 1; b > 0; --b) z[a][b] = z[a - 1][b - 1];
       z[0][0] = diagonal;
       for (std::size_t k = 1; k < Reach; ++k) z[0][k] = z[k][0] = next[k - 1];
     }
-    return sum;
   }
   /// (A⁻¹)_nn of the last row.
   double last_variance() const { return 1 / l_.back()[0]; }

@@ -300,8 +300,23 @@ void fill_quantiles(const EnsembleSetting& s, const Ensemble& e, int rows, const
                [&](std::size_t) { observer("forecasting", 1); });
 }
 
-/// The band of an observation: both reaches in quadrature; of noise of the logarithm that of u
-/// exp(± c s).
+/// The band as CalibrationPart has it; `noise` of an observation at each time, or none.
+void calibrate(const EnsembleSetting& s, const Matrix& noise, const Forecast& f, Matrix& lower,
+               Matrix& upper) {
+  const CalibrationPart& calibration = *s.model.calibration;
+  for (Eigen::Index t = 1; t < f.mean.rows(); ++t)
+    for (int i = 0; i < s.n; ++i) {
+      const Reach reach = reach_of(f, t, i, noise.size() > 0 ? noise(t, i) : 0);
+      const double floor = kCalibrationFloor * s.model.size[i],
+                   factor =
+                       calibration.factor(f.times[static_cast<std::size_t>(t)] - s.start.time, i);
+      lower(t, i) = reach.centre - factor * (reach.below + floor);
+      upper(t, i) = reach.centre + factor * (reach.above + floor);
+    }
+}
+
+/// The band of an observation: both reaches in quadrature, that of the state as calibrated; of
+/// noise of the logarithm that of u exp(± c s).
 void fill_observed(const EnsembleSetting& s, const Matrix& noise, Forecast& f) {
   const double c = normal_quantile((1 + f.level) / 2);
   f.observed_lower.resize(f.mean.rows(), f.mean.cols());
@@ -312,8 +327,13 @@ void fill_observed(const EnsembleSetting& s, const Matrix& noise, Forecast& f) {
       const bool quantiles = f.bands == Bands::quantiles;
       const double u = centre_of(f)(t, i), scale = quantiles ? 1 : c;
       Reach reach = reach_of(f, t, i, noise(t, i));
+      Reach state = reach_of(f, t, i, 0);
+      if (f.calibrated && !s.model.calibration->observed) {
+        state = {u, (u - f.lower(t, i)) / scale, (f.upper(t, i) - u) / scale};
+        reach = {u, root_sum_square(state.below, c / scale * noise(t, i)),
+                 root_sum_square(state.above, c / scale * noise(t, i))};
+      }
       if (of_log > 0 && u > 0) {
-        const Reach state = reach_of(f, t, i, 0);
         reach.below = root_sum_square(state.below, (u - u * exponential_of(-c * of_log)) / scale);
         reach.above = root_sum_square(state.above, (u * exponential_of(c * of_log) - u) / scale);
       }
@@ -841,7 +861,14 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   }
   f.lower = f.bands == Bands::quantiles ? f.q_lower : Matrix(f.mean - c * f.sd);
   f.upper = f.bands == Bands::quantiles ? f.q_upper : Matrix(f.mean + c * f.sd);
+  const auto& calibration = model.calibration;
+  f.calibrated = options.calibrated && calibration && calibration->bands == f.bands &&
+                 std::abs(calibration->level - options.level) < 1e-9 &&
+                 (!calibration->observed || noise.size() > 0);
+  if (f.calibrated && !calibration->observed) calibrate(s, {}, f, f.lower, f.upper);
   if (noise.size() > 0) fill_observed(s, noise, f);
+  if (f.calibrated && calibration->observed)
+    calibrate(s, noise, f, f.observed_lower, f.observed_upper);
   if (f.observed_q_lower.size() > 0) {
     f.observed_q_lower.row(0) = f.observed_lower.row(0);
     f.observed_q_upper.row(0) = f.observed_upper.row(0);
@@ -883,22 +910,6 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
         "{:.0f} % of the trajectories come to rest and {:.0f} % go on moving: the data do not tell "
         "which of them the system does; forecast a shorter time (`until`), or fit more rows",
         100 * f.at_rest, 100 * f.moving);
-  }
-  const auto& calibration = model.calibration;
-  if (options.calibrated && calibration && calibration->bands == f.bands &&
-      std::abs(calibration->level - options.level) < 1e-9 &&
-      (!calibration->observed || noise.size() > 0)) {
-    f.calibrated = true;
-    Matrix &lower = calibration->observed ? f.observed_lower : f.lower,
-           &upper = calibration->observed ? f.observed_upper : f.upper;
-    for (int t = 1; t <= rows; ++t)
-      for (int i = 0; i < s.n; ++i) {
-        const Reach reach = reach_of(f, t, i, calibration->observed ? noise(t, i) : 0);
-        const double factor =
-            calibration->factor(f.times[static_cast<std::size_t>(t)] - s.start.time, i);
-        lower(t, i) = reach.centre - factor * (reach.below + kCalibrationFloor * model.size[i]);
-        upper(t, i) = reach.centre + factor * (reach.above + kCalibrationFloor * model.size[i]);
-      }
   }
   end_at_zero(f, model);
   check_finite(f);

@@ -49,7 +49,9 @@ struct CalibrationPart {
   double level = 0.95;
   int starts = 0;           ///< it rests on
   Bands bands = Bands::sd;  ///< sd or quantiles
-  bool observed = false;    ///< it is for bands of observations
+  /// Of states that are smoothed held-out rows, with the uncertainty of that path taken off.
+  bool smoothed = false;
+  bool observed = false;  ///< it is for bands of observations
   std::vector<double> leads = {};
   Matrix factors = {};  ///< leads × variables
   /// Share of the held-out truth inside the band at each lead, over all variables: of the band of

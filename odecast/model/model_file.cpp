@@ -645,6 +645,7 @@ std::string model_to_text(const Model& model) {
                            {"starts", model.calibration->starts},
                            {"bands", bands_name(model.calibration->bands)},
                            {"observed", model.calibration->observed},
+                           {"smoothed", model.calibration->smoothed},
                            {"leads", model.calibration->leads},
                            {"factors", to_json(model.calibration->factors)},
                            {"before", model.calibration->before},
@@ -776,6 +777,7 @@ Model model_from_text(const std::string& text, const std::string& name) {
     part.level = read.number(c, "level");
     part.starts = static_cast<int>(read.whole(c, "starts", 1, 1'000'000'000));
     part.observed = c.contains("observed") && read.boolean(c, "observed");
+    part.smoothed = c.contains("smoothed") && read.boolean(c, "smoothed");
     if (c.contains("bands")) {
       const std::string bands = read.text(c, "bands");
       if (bands != bands_name(Bands::sd) && bands != bands_name(Bands::quantiles))

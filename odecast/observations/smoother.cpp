@@ -56,9 +56,10 @@ struct Fitted {
 };
 
 /// One variable of all runs at one λ.
+/// `variances`: where given, of (M⁻¹)_ii.
 Fitted apply(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& weights,
              const std::vector<std::vector<Band>>& penalties, long column, double lambda,
-             std::vector<Matrix>& out) {
+             std::vector<Matrix>& out, std::vector<Matrix>* variances = nullptr) {
   Fitted fitted;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const Matrix& w = weights[r];
@@ -78,6 +79,10 @@ Fitted apply(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& we
     fitted.trace +=
         factor.inverse_diagonal_sum([&](std::size_t i) { return w(static_cast<long>(i), column); });
     fitted.last = factor.last_variance();
+    if (variances)
+      factor.inverse_diagonal([&](std::size_t i, double diagonal) {
+        (*variances)[r](static_cast<long>(i), column) = diagonal;
+      });
   }
   return fitted;
 }
@@ -93,7 +98,8 @@ double median_of(std::vector<double> x) {
 std::pair<double, double> smooth_variable(const std::vector<ObservedRun>& runs,
                                           const std::vector<Matrix>& weights,
                                           const std::vector<std::vector<Band>>& penalties,
-                                          long column, std::vector<Matrix>& out) {
+                                          long column, std::vector<Matrix>& out,
+                                          std::vector<Matrix>& sd) {
   double count = 0;
   for (std::size_t r = 0; r < runs.size(); ++r)
     for (long i = 0; i < weights[r].rows(); ++i) count += weights[r](i, column) > 0;
@@ -115,8 +121,9 @@ std::pair<double, double> smooth_variable(const std::vector<ObservedRun>& runs,
                  c = value[static_cast<std::size_t>(best + 1)];
     if (a - 2 * b + c > 0) at += step * std::clamp(0.5 * (a - c) / (a - 2 * b + c), -1.0, 1.0);
   }
-  const Fitted f = apply(runs, weights, penalties, column, std::exp(at), out);
+  const Fitted f = apply(runs, weights, penalties, column, std::exp(at), out, &sd);
   const double noise = std::sqrt(f.rss / std::max(0.5, count - f.trace));
+  for (Matrix& part : sd) part.col(column) = noise * part.col(column).cwiseMax(0).cwiseSqrt();
   return {noise, noise * std::sqrt(f.last)};
 }
 
@@ -129,12 +136,14 @@ Smoothed smooth(const std::vector<ObservedRun>& runs, bool robust) {
   for (const ObservedRun& r : runs) {
     penalties.push_back(penalty(r.times));
     s.values.emplace_back(r.values.rows(), n);
+    s.sd.emplace_back(r.values.rows(), n);
     s.weights.push_back(r.weights);
   }
   s.noise.resize(n);
   s.last_sd.resize(n);
   for (long c = 0; c < n; ++c) {
-    std::tie(s.noise[c], s.last_sd[c]) = smooth_variable(runs, s.weights, penalties, c, s.values);
+    std::tie(s.noise[c], s.last_sd[c]) =
+        smooth_variable(runs, s.weights, penalties, c, s.values, s.sd);
     for (int pass = 0; robust && pass < 10; ++pass) {
       std::vector<double> sizes;
       for (std::size_t r = 0; r < runs.size(); ++r)
@@ -152,7 +161,7 @@ Smoothed smooth(const std::vector<ObservedRun>& runs, bool robust) {
           change = std::max(change, std::abs(w - s.weights[r](i, c)));
           s.weights[r](i, c) = w;
         }
-      smooth_variable(runs, s.weights, penalties, c, s.values);
+      smooth_variable(runs, s.weights, penalties, c, s.values, s.sd);
       s.noise[c] = scale;
       if (change < 0.02) break;
     }

@@ -8,6 +8,7 @@ namespace odecast {
 struct Smoothed {
   std::vector<Matrix> values;   ///< run by run, at every time, also where nothing was observed
   std::vector<Matrix> weights;  ///< the observations' own times Huber's, where robust
+  std::vector<Matrix> sd;       ///< of the values, but for what the noise is not known by
   Vector noise;                 ///< sd of each variable
   Vector last_sd;               ///< of each variable's last value in the last run
   /// rms of the deviation from the mean over rms of the slope, over all variables: the time on

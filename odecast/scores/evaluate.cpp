@@ -321,6 +321,10 @@ struct Judge {
 
   OneStart operator()(const Start& start, std::size_t index) const;
   ForecastOptions options(const Start& start, std::size_t index) const;
+  Vector truth_sd(const Start& start, int row) const {
+    if (o.truth_sd.empty()) return Vector::Zero(model.dimension());
+    return o.truth_sd[static_cast<std::size_t>(start.place.trajectory)].row(row).transpose();
+  }
 };
 
 ForecastOptions Judge::options(const Start& start, std::size_t index) const {
@@ -336,7 +340,9 @@ ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   f.init = t.states.row(start.row).transpose();
   f.from = t.times[static_cast<std::size_t>(start.row)];
   if (!o.observations) f.noise = Vector::Zero(model.dimension());
-  if (const Vector noise = observation_noise(model, f, *f.init); noise.size() > 0)
+  if (!o.truth_sd.empty())
+    f.init_sd = truth_sd(start, start.row);
+  else if (const Vector noise = observation_noise(model, f, *f.init); noise.size() > 0)
     f.init_sd = noise;
   f.times.clear();
   for (const int row : start.rows) f.times.push_back(t.times[static_cast<std::size_t>(row)]);
@@ -400,9 +406,15 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
     }
     draws.conservativeResize(alive, n);
     const Matrix scaled = climate.scaled(draws);
+    const Vector path = band_factor(f.level) * truth_sd(start, start.rows[j]);
+    Vector low = lower.row(row).transpose(), high = upper.row(row).transpose();
+    for (Eigen::Index i = 0; i < n; ++i)
+      if (const double centre = centre_of(made)(row, i); path[i] > 0) {
+        low[i] = centre - root_sum_square(centre - low[i], path[i]);
+        high[i] = centre + root_sum_square(high[i] - centre, path[i]);
+      }
     one.crps.row(row - 1) = add(one.model, scaled, half_spread(scaled), climate.scaled(y),
-                                climate.scaled(Vector(lower.row(row).transpose())),
-                                climate.scaled(Vector(upper.row(row).transpose())), f.level);
+                                climate.scaled(low), climate.scaled(high), f.level);
     double square = 0, norm = 0;
     const Vector noise =
         noisy ? observation_noise(model, f, made.mean.row(row).transpose()) : Vector();
@@ -411,10 +423,11 @@ OneStart Judge::operator()(const Start& start, std::size_t index) const {
       const double full = noisy ? root_sum_square(sd, noise[i]) : sd;
       const Reach reach = reach_of(made, row, i, noisy ? noise[i] : 0);
       const double off = y[i] - reach.centre;
-      one.scores(row - 1, i) = std::abs(off) / ((off < 0 ? reach.below : reach.above) +
-                                                kCalibrationFloor * model.size[i]);
+      one.scores(row - 1, i) =
+          std::sqrt(std::max(0.0, off * off - path[i] * path[i])) /
+          ((off < 0 ? reach.below : reach.above) + kCalibrationFloor * model.size[i]);
       if (m == moving || climate.moving[static_cast<std::size_t>(m)] != i) continue;
-      one.covered(row - 1, m) = lower(row, i) <= y[i] && y[i] <= upper(row, i);
+      one.covered(row - 1, m) = low[i] <= y[i] && y[i] <= high[i];
       one.spread(row - 1, m) = full * full / (scale[m] * scale[m]);
       one.error(row - 1, m) = error * error / (scale[m] * scale[m]);
       square += one.error(row - 1, m);
@@ -600,6 +613,7 @@ Evaluation evaluate(const Model& model, const Dataset& given_truth, const Evalua
                      ? Bands::quantiles
                      : Bands::sd;
   result.observations = o.observations;
+  result.smoothed = !o.truth_sd.empty();
   result.horizon = o.horizon;
   result.share_of_fit = share_of_fit(model, truth);
   const Leads scored = choose_leads(truth, o);
@@ -673,7 +687,7 @@ Evaluation evaluate(const Model& model, const Dataset& given_truth, const Evalua
   }
   // Widely spaced rows of a quick motion look noisy too, but forecasts over the first lead err by
   // their noise, twice, where they have it.
-  if (!o.observations && model.kind == ModelKind::flow) {
+  if (!o.observations && !result.smoothed && model.kind == ModelKind::flow) {
     Vector noise = Vector::Zero(model.noise.size());
     for (std::size_t m = 0; m < judge.climate.moving.size(); ++m) {
       const Eigen::Index i = judge.climate.moving[m];
@@ -757,6 +771,7 @@ CalibrationPart conformal(const Evaluation& e) {
   part.level = e.level;
   part.starts = e.starts;
   part.bands = e.bands;
+  part.smoothed = e.smoothed;
   part.observed = e.observations;
   part.leads = e.leads;
   part.factors = conformal_factors(e.scores, e.level);

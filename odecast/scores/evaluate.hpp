@@ -26,6 +26,10 @@ struct EvaluateOptions {
   /// The truth is observed with the noise of `forecast.noise`: starts have it as their sd, and what
   /// is judged is the forecast of an observation.
   bool observations = false;
+  /// The truth is a path that is known so well: sd of its states, trajectory by trajectory. Starts
+  /// have it, and a band of reach r holds a state of sd s where it is within (r² + c² s²)^½ of the
+  /// centre. Empty: the truth is exact.
+  std::vector<Matrix> truth_sd = {};
   std::optional<double> lyapunov = {};  ///< largest exponent, to give valid times in Lyapunov times
   int threads = 1;
 };
@@ -117,8 +121,11 @@ struct Evaluation {
   double uniformity = 0;      ///< uniformity_of() them
   Bands bands = Bands::sd;    ///< sd or quantiles
   bool observations = false;  ///< of which the bands are, as EvaluateOptions say
+  bool smoothed = false;      ///< the truth is a path with an sd
   /// (start, lead, variable): |y - centre| / (reach + floor), the reach that of the side on which y
-  /// lies (reach_of), with the noise where y has it: what conformal calibration ranks.
+  /// lies (reach_of), with the noise where y has it: what conformal calibration ranks. Of a path of
+  /// sd s ((y - centre)² - c² s²)^½ in the place of |y - centre|, or 0: of independent normal
+  /// errors the quantile of either is that of the state itself.
   std::vector<Matrix> scores;  ///< one per lead: starts × variables
 };
 

@@ -66,5 +66,26 @@ TEST(SmootherTest, OutliersDoNotMoveTheRobustNoise) {
   EXPECT_NEAR(smooth({run}, true).noise[0], 0.1, 0.025);
 }
 
+TEST(SmootherTest, ErrorsAreAsLargeAsTheSdSays) {
+  double square = 0, count = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Stream stream(seed, Purpose::observation_noise, 0);
+    std::vector<double> times;
+    Matrix truth(200, 1), values(200, 1);
+    for (int k = 0; k < 200; ++k) {
+      times.push_back(0.1 * k);
+      truth(k, 0) = std::sin(times.back());
+      values(k, 0) = truth(k, 0) + 0.1 * stream.normal();
+    }
+    const Smoothed s = smooth({observed_run(times, values)}, false);
+    EXPECT_NEAR(s.sd[0](199, 0), s.last_sd[0], 1e-12);
+    EXPECT_LT(s.sd[0](100, 0), s.sd[0](199, 0)) << "the end has rows on one side";
+    square += ((s.values[0] - truth).cwiseQuotient(s.sd[0])).squaredNorm();
+    count += 200;
+  }
+  // Errors of neighbours within some 15 rows are one: 20 × 200 / 15 of them, of squares 1 ± √2.
+  EXPECT_NEAR(square / count, 1, 5 * std::sqrt(2.0 / (count / 15)));
+}
+
 }  // namespace
 }  // namespace odecast

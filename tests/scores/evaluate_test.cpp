@@ -526,5 +526,40 @@ TEST(EvaluateTest, WhatNearlyDiesOutAndReturnsIsForetoldFromEveryStart) {
   for (std::size_t j = 0; j < e.error.size(); ++j) EXPECT_LT(e.error[j], 0.02) << e.leads[j];
 }
 
+/// u' = -u with kicks, followed from rows that are known to s: without s the bands would have to be
+/// wider by its square, with it the factor is that of the band itself.
+TEST(EvaluateTest, TheUncertaintyOfThePathIsTakenOffTheScores) {
+  Model model = forced_model(-1, 0.1, 0.1);
+  model.sd = Vector::Constant(1, 0.22);
+  Dataset truth{.variables = {"x"}, .trajectories = {{"", {}, Matrix(4000, 1)}}};
+  EvaluateOptions o;
+  o.truth_sd = {Matrix::Constant(4000, 1, 0.15)};
+  Stream stream(3, Purpose::observation_noise, 0);
+  double u = 0;
+  for (int k = 0; k < 4000; ++k) {
+    // A kick in the middle of each interval.
+    u = u * std::exp(-0.1) + 0.1 * std::exp(-0.05) * stream.normal();
+    truth.trajectories[0].times.push_back(0.1 * k);
+    truth.trajectories[0].states(k, 0) = u + 0.15 * stream.normal();
+  }
+  o.starts = 400;
+  o.horizon = 3;
+  o.leads = 3;
+  o.forecast.draws = 400;
+  const Evaluation with = evaluate(model, truth, o, ignore_progress);
+  EXPECT_TRUE(with.smoothed);
+  EXPECT_NEAR(with.model.coverage.value, 0.95, 5 * with.model.coverage.standard_error);
+  const CalibrationPart part = conformal(with);
+  EXPECT_TRUE(part.smoothed);
+  o.truth_sd.clear();
+  const CalibrationPart without = conformal(evaluate(model, truth, o, ignore_progress));
+  // By t+3 the start is forgotten: the band is c 0.22, that of the path (0.22² + 0.15²)^½ of it,
+  // 1.21. The quantile of N starts has a standard error of (p (1-p) / N)^½ / density of a normal
+  // distribution's, 0.047 of it for N = 400, more where starts overlap.
+  EXPECT_NEAR(part.factors(2, 0), 1, 5 * 0.047);
+  EXPECT_NEAR(without.factors(2, 0), 1.21, 5 * 0.047);
+  EXPECT_LT(part.factors(2, 0), without.factors(2, 0) - 0.1);
+}
+
 }  // namespace
 }  // namespace odecast
