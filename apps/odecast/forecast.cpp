@@ -72,7 +72,9 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   SolverOptions& solver = o.solver.emplace(default_solver(model));
   solver.method = a.text("--method") == "rk4"     ? SolverMethod::rk4
                   : a.text("--method") == "euler" ? SolverMethod::euler
+                  : a.text("--method") == "radau" ? SolverMethod::radau
                                                   : SolverMethod::rk45;
+  o.check_stiffness = a.text("--method") == "auto";
   o.check_tolerances = !a.given("--rtol") && !a.given("--atol");
   if (a.given("--rtol")) solver.rtol = a.number("--rtol");
   if (a.given("--atol")) solver.atol = a.number("--atol");
@@ -83,7 +85,7 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
   o.threads = a.threads();
 
   const bool draws = a.text("--field") == "draws", enumerated = o.masks == MaskSource::enumerated;
-  const bool fixed = solver.method != SolverMethod::rk45;
+  const bool fixed = solver.method == SolverMethod::rk4 || solver.method == SolverMethod::euler;
   needs(a, {"--truth", "--history", "--lyapunov", "--system", "--title"}, a.given("--report"),
         "`report`");
   needs(a, {"--report"}, draws, "`field=draws`");
@@ -98,7 +100,7 @@ ForecastOptions forecast_options(const Arguments& a, const Model& model) {
         "a model with a calibration (odecast calibrate)");
   o.noise = noise_of_observations(a, model);
   needs(a, {"--fixed-step"}, fixed, "`method=rk4` or euler");
-  needs(a, {"--rtol", "--atol"}, !fixed, "`method=rk45`");
+  needs(a, {"--rtol", "--atol"}, !fixed, "`method=rk45` or radau");
   needs(a, {"--observations", "--noise"}, draws, "`field=draws`");
   needs(a,
         {"--time", "--time-format", "--id", "--skip", "--header", "--separator", "--decimal",
@@ -156,6 +158,7 @@ Json forecast_json(const Forecast& f, const ForecastOptions& options) {
       {"level", f.level},
       {"band", bands_name(f.bands)},
       {"calibrated", f.calibrated},
+      {"solver", method_name(f.method)},
       {"seconds", f.seconds},
       {"seed", options.seed}};
 }
@@ -273,6 +276,7 @@ int run_forecast(const Arguments& a) {
     f = forecast(model, options, observer);
   }
   ForecastOptions ran = options;
+  ran.solver->method = f.method;
   ran.solver->rtol = f.rtol;
   ran.solver->atol = f.atol;
   content.origin.settings = forecast_settings(model, ran);
@@ -331,6 +335,8 @@ int run_forecast(const Arguments& a) {
             : fmt::format("Within the predictability horizon: the spread stays below {:g} of the "
                           "data's sd.",
                           kHorizon));
+    if (f.method == SolverMethod::radau && a.text("--method") == "auto")
+      say(a, "The equations are stiff there: integrated by an implicit method (radau).");
     if (f.distance && complete && is_away(*f.distance))
       say(a, "Away from the data: " + away_in_words(*f.distance) + ".");
     if (model.trajectory && model.trajectory->forcing.present())
@@ -432,14 +438,19 @@ std::vector<Option> option_list() {
        0,
        {"never", "step", "call"}},
       {"--transition-noise", "", "add noise of sd h^m at the output times (paper §5)", ""},
-      {"--method", "NAME", "ODE solver", "rk45", 0, {"rk45", "rk4", "euler"}},
+      {"--method",
+       "NAME",
+       "ODE solver; auto: rk45, or the implicit radau where learnt equations\nare stiff",
+       "auto",
+       0,
+       {"auto", "rk45", "radau", "rk4", "euler"}},
       {"--rtol", "E",
-       fmt::format("relative tolerance of rk45 (default: {} for networks; for equations a\n"
+       fmt::format("relative tolerance (default: {} for networks; for equations a\n"
                    "thousandth of the least relative uncertainty of a coefficient, at most 1e-6)",
                    s.rtol),
        ""},
       {"--atol", "E",
-       fmt::format("absolute tolerance of rk45, in model units (default: {} for\nnetworks; that "
+       fmt::format("absolute tolerance, in model units (default: {} for\nnetworks; that "
                    "of --rtol for equations)",
                    s.atol),
        ""},

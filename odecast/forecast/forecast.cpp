@@ -526,6 +526,13 @@ bool lost(const EnsembleSetting& s, const Ensemble& fine, double atol) {
 
 SolverOptions checked_solver(const EnsembleSetting& s) {
   const ForecastOptions& o = s.options;
+  if (o.check_stiffness && s.model.polynomial() && !o.transition_noise &&
+      is_stiff(s.driven(s.posterior.point_field()), s.t0, s.model.scaling.to_model(s.start.state),
+               s.output_times.back(), s.solver)) {
+    SolverOptions stiff = s.solver;
+    stiff.method = SolverMethod::radau;
+    return stiff;
+  }
   if (!o.check_tolerances || !s.model.polynomial() || s.solver.method != SolverMethod::rk45 ||
       o.transition_noise || o.masks != MaskSource::sampled)
     return s.solver;
@@ -672,6 +679,7 @@ SolverOptions checked_solver(const Posterior& posterior, const Model& model,
   const EnsembleSetting s = make_setting(model, options, posterior);
   SolverOptions solver = options.solver.value_or(default_solver(model));
   const SolverOptions finer = checked_solver(s);
+  solver.method = finer.method;
   solver.rtol = finer.rtol;
   solver.atol = finer.atol;
   return solver;
@@ -767,6 +775,7 @@ Forecast forecast(const Posterior& posterior, const Model& model, const Forecast
   f.kept = total.kept;
   f.discarded = static_cast<long>(total.blow_ups.size());
   f.integrated = total.integrated;
+  f.method = s.solver.method;
   f.rtol = s.solver.rtol;
   f.atol = s.solver.atol;
   f.below_zero = total.below_zero;

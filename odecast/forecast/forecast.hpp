@@ -56,6 +56,8 @@ struct ForecastOptions {
   /// Of learnt equations tolerances are made finer where their error shows in the band
   /// (checked_solver); not where they are what was asked for.
   bool check_tolerances = true;
+  /// radau takes the place of rk45 where learnt equations are stiff (is_stiff).
+  bool check_stiffness = true;
   /// A trajectory blows up when it leaves |v| <= bound_factor × the data's largest |v|; of learnt
   /// equations also when it is kFarRanges ranges of a variable away from the data at an output
   /// time.
@@ -172,6 +174,7 @@ struct Forecast {
          moving = std::numeric_limits<double>::quiet_NaN();
   double seconds = 0;
   double rtol = 0, atol = 0;  ///< the solver's, in the model's units
+  SolverMethod method = SolverMethod::rk45;
 };
 
 /// The same share of the error ends the valid prediction time.

@@ -58,10 +58,8 @@ Settings forecast_settings(const Model& model, const ForecastOptions& o) {
   if (model.kind == ModelKind::map) return s;
   if (o.transition_noise) s.emplace_back("noise of the solver", "added at the output times");
   const SolverOptions solver = o.solver.value_or(default_solver(model));
-  s.emplace_back("solver", solver.method == SolverMethod::rk4     ? "rk4"
-                           : solver.method == SolverMethod::euler ? "euler"
-                                                                  : "rk45");
-  if (solver.method == SolverMethod::rk45) {
+  s.emplace_back("solver", std::string(method_name(solver.method)));
+  if (solver.method == SolverMethod::rk45 || solver.method == SolverMethod::radau) {
     s.emplace_back("relative tolerance", fmt::format("{}", solver.rtol));
     s.emplace_back("absolute tolerance", fmt::format("{}, in model units", solver.atol));
   } else {

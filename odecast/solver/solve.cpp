@@ -8,6 +8,7 @@
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
 #include "odecast/core/parallel.hpp"
+#include "odecast/solver/detail/radau.hpp"
 #include "odecast/solver/detail/stepper.hpp"
 
 namespace odecast {
@@ -76,6 +77,7 @@ struct OneTrajectory {
     if ((solution.accepted + solution.rejected) % 64 == 0) pulse();
   }
   double* scratch() { return buffer.data(); }
+  void add_evaluations(long count) const { solution.evaluations += count; }
 };
 
 /// Equal steps between output times: of at most fixed_step, or whole numbers of it (a map). Of
@@ -130,6 +132,17 @@ void iterate(OneTrajectory& problem, const SolverOptions& o, std::vector<double>
 
 }  // namespace
 
+std::string_view method_name(SolverMethod method) {
+  switch (method) {
+    case SolverMethod::rk45: return "rk45";
+    case SolverMethod::radau: return "radau";
+    case SolverMethod::rk4: return "rk4";
+    case SolverMethod::euler: return "euler";
+    case SolverMethod::iterate: return "iterate";
+  }
+  return "";
+}
+
 std::string_view status_name(SolveStatus status) {
   switch (status) {
     case SolveStatus::finished: return "finished";
@@ -152,8 +165,8 @@ void check(const SolverOptions& o) {
   require(o.max_step > 0, "max_step", o.max_step, "a number > 0");
   require(o.bound > 0, "bound", o.bound, "a number > 0");
   require(o.max_steps > 0, "max_steps", static_cast<double>(o.max_steps), "a number > 0");
-  require(o.method == SolverMethod::rk45 || o.fixed_step > 0, "fixed_step", o.fixed_step,
-          "a number > 0 for the methods rk4, euler and iterate");
+  require(o.method == SolverMethod::rk45 || o.method == SolverMethod::radau || o.fixed_step > 0,
+          "fixed_step", o.fixed_step, "a number > 0 for the methods rk4, euler and iterate");
 }
 
 Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<const double> times,
@@ -172,7 +185,8 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
     solution.states.row(solution.outputs) = u0.transpose();
   if (static_cast<std::size_t>(solution.outputs) == times.size()) return solution;
 
-  const bool adaptive = options.method == SolverMethod::rk45;
+  const bool adaptive =
+      options.method == SolverMethod::rk45 || options.method == SolverMethod::radau;
   OneTrajectory problem{field,
                         times,
                         u0,
@@ -190,10 +204,12 @@ Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<
     iterate(problem, options, work);
   } else {
     const double rtol = std::max(options.rtol, 100 * std::numeric_limits<double>::epsilon());
-    integrate(problem, n,
-              StepLimits{rtol, options.atol, options.first_step, options.max_step, options.bound,
-                         options.max_steps},
-              work.data());
+    const StepLimits limits{rtol,          options.atol,     options.first_step, options.max_step,
+                            options.bound, options.max_steps};
+    if (options.method == SolverMethod::radau)
+      Radau(field, limits).integrate(problem);
+    else
+      integrate(problem, n, limits, work.data());
   }
   return solution;
 }
@@ -216,6 +232,24 @@ double agreed_until(const Solution& one, const Solution& other, double t0,
     until = times[static_cast<std::size_t>(i)];
   }
   return until;
+}
+
+bool is_stiff(const VectorField& field, double t0, const Vector& u0, double until,
+              const SolverOptions& options) {
+  constexpr long kTried = 20'000, kMany = 1000, kFewer = 20;
+  if (options.method != SolverMethod::rk45) return false;
+  const double end[] = {until};
+  SolverOptions trial = options;
+  trial.max_steps = kTried;
+  const Solution by_rk45 = solve(field, t0, u0, end, trial);
+  const long steps = by_rk45.accepted + by_rk45.rejected;
+  if (steps < kMany ||
+      (by_rk45.status != SolveStatus::finished && by_rk45.status != SolveStatus::too_many_steps))
+    return false;
+  trial.method = SolverMethod::radau;
+  trial.max_steps = steps / kFewer;
+  const double as_far[] = {by_rk45.reached};
+  return solve(field, t0, u0, as_far, trial).status == SolveStatus::finished;
 }
 
 bool falls_and_returns(std::span<const double> seen, double small) {

@@ -11,10 +11,13 @@ namespace odecast {
 
 enum class SolverMethod {
   rk45,
+  radau,  ///< implicit, of order 5: for stiff fields
   rk4,
   euler,
   iterate,  ///< no differential equation but a map: u(t + fixed_step) = f(t, u(t))
 };
+
+std::string_view method_name(SolverMethod method);
 
 /// How an integration ended. All but `finished` are blow-ups to a forecast.
 enum class SolveStatus {
@@ -26,8 +29,8 @@ enum class SolveStatus {
 std::string_view status_name(SolveStatus status);
 
 struct SolverOptions {
-  /// rk45 chooses its own steps; rk4 and euler take equal steps of at most `fixed_step` between
-  /// output times.
+  /// rk45 and radau choose their own steps; rk4 and euler take equal steps of at most `fixed_step`
+  /// between output times.
   SolverMethod method = SolverMethod::rk45;
   /// A step is accepted when the root mean square of error_i / (atol + rtol |u_i|) is below 1.
   /// The defaults are SciPy's. rtol is raised to 100 machine epsilons, as there.
@@ -66,10 +69,16 @@ struct Solution {
 
 /// The initial value problem du/dt = f(t, u), u(t0) = u0, at the given times (increasing, the
 /// first not before t0). With `rk45` this is SciPy's `solve_ivp(method="RK45")`: Dormand–Prince
-/// 5(4), the same error norm, step factors, first step and quartic dense output.
+/// 5(4), the same error norm, step factors, first step and quartic dense output; `radau` is Radau
+/// IIA (solver/detail/radau.hpp).
 /// Throws Error (usage) for options out of range; how the integration ended is in the Solution.
 Solution solve(const VectorField& field, double t0, const Vector& u0, std::span<const double> times,
                const SolverOptions& options);
+
+/// Whether steps of rk45 are small by stiffness, not by the motion: that of radau needs fewer than
+/// a twentieth, in a trial run of each; at most 20,000 steps of rk45 are tried.
+bool is_stiff(const VectorField& field, double t0, const Vector& u0, double until,
+              const SolverOptions& options);
 
 /// Whether a variable that is seen at some times falls below `small`, but not to 0, and later rises
 /// above a thousand times that. With an absolute error of that size it comes back with the sign and

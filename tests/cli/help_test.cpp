@@ -59,7 +59,7 @@ const std::vector<Helped> kHelp = {
       {"--blow-up", "discard"},
       {"--field", "draws"},
       {"--mask-change", "never"},
-      {"--method", "rk45"},
+      {"--method", "auto"},
       {"--bound", "1000000"},
       {"--attempts", "20"},
       {"--max-steps", "100000"},

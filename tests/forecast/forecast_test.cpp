@@ -1063,6 +1063,48 @@ TEST(ForecastTest, DrawsOfTwoKindsAreSaid) {
   }
 }
 
+/// Van der Pol's oscillator at μ = 1000, known to 1e-6 of each coefficient: the slow part and a
+/// jump.
+TEST(ForecastTest, StiffEquationsAreIntegratedImplicitly) {
+  constexpr double mu = 1000;
+  Model m = make_model(decaying_model(2, 0).network());
+  const MonomialBasis basis(2, 3);
+  CoefficientSet set{{{0, basis.find({0, 1})},
+                      {1, basis.find({1, 0})},
+                      {1, basis.find({0, 1})},
+                      {1, basis.find({2, 1})}},
+                     Eigen::Vector4d(1, -1, mu, -mu)};
+  set.covariance = (1e-6 * set.theta).cwiseAbs2().asDiagonal();
+  m.law = PolynomialPart{3, {set}};
+  m.sd = m.size = Eigen::Vector2d(1.6, 30);
+  m.data_scale = 1500;
+  ForecastOptions o;
+  o.init = Eigen::Vector2d(2, 0);
+  o.times = regular_times(0, 1600, 20);
+  o.draws = 20;
+  const Forecast f = forecast(m, o);
+  EXPECT_EQ(f.status, ForecastStatus::complete);
+  EXPECT_EQ(f.method, SolverMethod::radau);
+  EXPECT_LT(f.seconds, 10);
+  // The jump is at 807.
+  SolverOptions explicitly;
+  explicitly.rtol = explicitly.atol = 1e-10;
+  explicitly.max_steps = 100'000'000;
+  const auto mean = make_posterior(m)->point_field();
+  const double times[] = {600, 1000};
+  const Solution truth = solve(mean, 0, *o.init, times, explicitly);
+  ASSERT_EQ(truth.status, SolveStatus::finished);
+  for (int k = 0; k < 2; ++k) {
+    const auto at = std::find(f.times.begin(), f.times.end(), times[k]) - f.times.begin();
+    EXPECT_NEAR(f.mean(at, 0), truth.states(k, 0), 1e-3);
+    EXPECT_GE(truth.states(k, 0), f.lower(at, 0) - 1e-6);
+    EXPECT_LE(truth.states(k, 0), f.upper(at, 0) + 1e-6);
+  }
+  o.check_stiffness = false;
+  o.draws = 2;
+  EXPECT_NE(forecast(m, o).status, ForecastStatus::complete) << "100,000 steps are not enough";
+}
+
 TEST(ForecastTest, PredatorsAndPreyThatNearlyDieOutReturn) {
   const Model model = predator_model();
   const Trajectory truth = predators(301, 0.5);
