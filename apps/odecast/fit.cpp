@@ -135,7 +135,11 @@ Json fit_json(const Fit& fit) {
     j["autocorrelation"] = part->autocorrelation;
     j["continuity"] = part->continuity;
     j["misfit"] = part->misfit;
-    if (fit.summary.path && fit.summary.path->lacking > 0) j["lacking"] = fit.summary.path->lacking;
+    if (const auto& path = fit.summary.path) {
+      if (path->lacking > 0) j["lacking"] = path->lacking;
+      if (path->noise_share > 0) j["noise_share"] = path->noise_share;
+      if (path->kurtosis > 0) j["kurtosis"] = path->kurtosis;
+    }
     if (const Forcing& forcing = part->forcing; forcing.present()) {
       const Vector sd = fit.model.scaling.scale.cwiseProduct(forcing.sd);
       j["forcing"] = {{"sd", std::vector<double>(sd.begin(), sd.end())},

@@ -25,6 +25,8 @@ struct PathSummary {
   /// Of a misfit that only terms of higher degrees show: their score, in standard errors; 0
   /// elsewhere.
   double lacking = 0;
+  double noise_share = 0;  ///< of the sd of the variable that is most noise, where above a half
+  double kurtosis = 0;     ///< in excess of normal residuals', of one variable's, where above 3
 };
 
 /// Sets of terms in the average that explain the rows as the most probable one does, and differ

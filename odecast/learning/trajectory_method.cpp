@@ -9,6 +9,7 @@
 #include "odecast/learning/detail/methods.hpp"
 #include "odecast/learning/detail/rivals.hpp"
 #include "odecast/learning/detail/rows.hpp"
+#include "odecast/model/status.hpp"
 
 namespace odecast {
 namespace {
@@ -162,6 +163,8 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   path.smoothed_noise = found.smoothed_noise;
   path.noise_given = options.noise.has_value();
   path.lacking = found.lacking;
+  path.noise_share = found.doubts.noise_share;
+  path.kurtosis = found.doubts.kurtosis;
   const auto runs = [&](const std::vector<Matrix>& states) {
     std::vector<Trajectory> all;
     for (std::size_t r = 0; r < states.size(); ++r)
@@ -173,8 +176,7 @@ Fit learn(const Dataset& data, const TrajectoryMethod& method, const FitOptions&
   result.summary.taken_degree = taken;
   result.summary.degrees = std::move(trials);
   result.summary.usable = found.usable;
-  result.summary.trusted = found.usable && !found.misfit && !found.underdetermined &&
-                           !found.noise_too_small && !found.stopped;
+  result.summary.trusted = found.usable && distrust(found.status).empty();
   result.summary.status = found.status;
   result.summary.reason = found.reason;
   result.summary.seconds = seconds_since(begin);

@@ -10,7 +10,7 @@ struct StatusText {
   std::string_view name, distrust;
 };
 
-constexpr std::array<StatusText, 10> kStatuses = {{
+constexpr std::array<StatusText, 12> kStatuses = {{
     {FitStatus::converged, "converged", ""},
     {FitStatus::least_squares, "least_squares", ""},
     {FitStatus::posterior, "posterior", ""},
@@ -19,6 +19,10 @@ constexpr std::array<StatusText, 10> kStatuses = {{
      "its equations, or its noise, do not explain the data that they were learnt from"},
     {FitStatus::noise_too_small, "noise_too_small",
      "its noise was given smaller than the residuals are"},
+    {FitStatus::mostly_noise, "mostly_noise",
+     "it takes more than half of a variable's motion for noise, and jumps would look the same"},
+    {FitStatus::short_run, "short_run",
+     "its data hold less than two oscillations, and many other equations explain them"},
     {FitStatus::underdetermined, "underdetermined", "it has too many unknowns for its data"},
     {FitStatus::stopped, "stopped", "its fit was stopped before its end"},
     {FitStatus::not_converged, "not_converged", "its fit did not converge"},

@@ -13,6 +13,8 @@ enum class FitStatus {
   schedule_done,  ///< of steps of a given number
   misfit,
   noise_too_small,
+  mostly_noise,  ///< a variable of which more than half is noise: what is fast may be called so
+  short_run,     ///< less than two oscillations, which many equations explain
   underdetermined,
   stopped,
   not_converged,

@@ -499,6 +499,78 @@ std::optional<SolverData> solver_data(const Prepared& p, const TrajectoryOptions
   return std::nullopt;
 }
 
+/// From there on noise is most of a variable. White noise of 40 % of a motion's sd is .37 of that
+/// of the data, and bands hold.
+constexpr double kMostlyNoise = 0.5;
+/// A path that turns no more often than that has no second oscillation; where its best set of terms
+/// is not likely, the sets that were not refitted are missing in the average. Inputs
+/// that depend on each other make sets that say the same, so driven runs are not judged.
+constexpr int kFewTurns = 3;
+constexpr double kUnlikely = 0.3;
+/// Excess kurtosis of residuals that no normal noise has: that of N values has the sd √(24/N).
+constexpr double kHeavyTails = 3;
+
+/// Turning points of a variable of the path, over all runs.
+int turns(const std::vector<Matrix>& path, long variable) {
+  int count = 0;
+  for (const Matrix& u : path)
+    for (long k = 2; k < u.rows(); ++k)
+      count +=
+          (u(k, variable) - u(k - 1, variable)) * (u(k - 1, variable) - u(k - 2, variable)) < 0;
+  return count;
+}
+
+/// A variable, and a number that it has.
+struct Told {
+  long variable = 0;
+  double value = 0;
+};
+
+/// The variable that turns most.
+Told most_turns(const std::vector<Matrix>& path, const Vector& active) {
+  Told most;
+  for (long i = 0; i < path.front().cols(); ++i)
+    if (const int n = turns(path, i); active[i] != 0 && n > most.value) most = {i, 1.0 * n};
+  return most;
+}
+
+/// The largest share of noise in the sd of a variable's observations.
+Told most_noise(const std::vector<ObservedRun>& runs, const Vector& noise, const Vector& active) {
+  Told most;
+  for (long i = 0; i < noise.size(); ++i) {
+    double count = 0, sum = 0, squares = 0;
+    for (const ObservedRun& run : runs)
+      for (long k = 0; k < run.values.rows(); ++k)
+        if (run.weights(k, i) > 0) {
+          const double x = run.values(k, i);
+          count += 1, sum += x, squares += x * x;
+        }
+    const double variance = (squares - sum * sum / count) / count;
+    if (active[i] == 0 || !(variance > 0)) continue;
+    if (const double share = noise[i] / std::sqrt(variance); share > most.value) most = {i, share};
+  }
+  return most;
+}
+
+/// The largest excess kurtosis E r⁴ / (E r²)² - 3 of a variable's residuals, weighted as observed.
+Told heaviest_tails(const std::vector<ObservedRun>& runs, const std::vector<Matrix>& path,
+                    const Vector& active) {
+  Told most;
+  for (long i = 0; i < path.front().cols(); ++i) {
+    double count = 0, second = 0, fourth = 0;
+    for (std::size_t r = 0; r < runs.size(); ++r)
+      for (long k = 0; k < path[r].rows(); ++k)
+        if (const double w = runs[r].weights(k, i); w > 0) {
+          const double r2 = w * std::pow(runs[r].values(k, i) - path[r](k, i), 2);
+          count += 1, second += r2, fourth += r2 * r2;
+        }
+    if (active[i] == 0 || !(second > 0)) continue;
+    if (const double excess = fourth * count / (second * second) - 3; excess > most.value)
+      most = {i, excess};
+  }
+  return most;
+}
+
 /// Leaves those functions in the library that a set has.
 void keep_functions(TrajectoryFit& fit, const Prepared& p) {
   Vector offset(p.active.size()), scale(p.active.size());
@@ -699,12 +771,26 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
   fit.underdetermined = unknowns > values / 2;
   // An sd from N values is known to 1/√(2N).
   fit.noise_too_small = p.known && !fit.misfit && fit.noise_ratio > 1.2 + 5 / std::sqrt(2 * values);
-  fit.status = !fit.usable           ? "diverged"
-               : fit.underdetermined ? "underdetermined"
-               : fit.stopped         ? "stopped"
-               : fit.misfit          ? "misfit"
-               : fit.noise_too_small ? "noise_too_small"
-                                     : "converged";
+  Told noisiest, turning, heaviest;
+  if (fit.usable && !fit.misfit && !fit.stopped && !fit.underdetermined && !solved) {
+    const auto run_of_best = fine.shooting().path(best.support, best.theta, best.starts);
+    noisiest = most_noise(p.runs, fine.residual_size(best), p.active);
+    if (noisiest.value > kMostlyNoise) fit.doubts.noise_share = noisiest.value;
+    turning = most_turns(run_of_best, p.active);
+    if (given.empty() && p.input_scale.size() == 0 && turning.value <= kFewTurns &&
+        fit.members.front().weight < kUnlikely)
+      fit.doubts.short_run = true;
+    heaviest = heaviest_tails(p.runs, run_of_best, p.active);
+    if (!o.robust && heaviest.value > kHeavyTails) fit.doubts.kurtosis = heaviest.value;
+  }
+  fit.status = !fit.usable                  ? "diverged"
+               : fit.underdetermined        ? "underdetermined"
+               : fit.stopped                ? "stopped"
+               : fit.misfit                 ? "misfit"
+               : fit.noise_too_small        ? "noise_too_small"
+               : fit.doubts.noise_share > 0 ? "mostly_noise"
+               : fit.doubts.short_run       ? "short_run"
+                                            : "converged";
   const auto several = [](std::size_t count) { return count == 1 ? "" : "s"; };
   fit.reason = fmt::format("{} term{}, {} set{} of terms averaged, {} Gauss–Newton steps",
                            best.support.size(), several(best.support.size()), fit.members.size(),
@@ -758,6 +844,23 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
         "; residuals look like noise of {:.2f} times the sd that was given, and terms may follow "
         "it. Leave `noise` out, or give its sd",
         fit.noise_ratio);
+  else if (fit.doubts.noise_share > 0)
+    fit.reason += fmt::format(
+        "; {:.0f} % of the sd of {} is called noise. Jumps between rows look the same: give closer "
+        "rows, or leave it out where it is noise (`variables`)",
+        100 * noisiest.value, data.variables[index(noisiest.variable)]);
+  else if (fit.doubts.short_run)
+    fit.reason += fmt::format(
+        "; the path turns {} time{} in the variable that turns most, and the most probable terms "
+        "have probability {:.2g}: others explain the rows and go on otherwise. Give a longer run, "
+        "or several",
+        turning.value, several(static_cast<std::size_t>(turning.value)),
+        fit.members.front().weight);
+  if (fit.doubts.kurtosis > 0)
+    fit.reason += fmt::format(
+        "; residuals of {} have heavy tails (excess kurtosis {:.2g}): outliers, which `robust` "
+        "weighs down, or jumps",
+        data.variables[index(heaviest.variable)], heaviest.value);
   return fit;
 }
 

@@ -87,8 +87,16 @@ struct TrajectoryFit {
   bool misfit = false;
   bool underdetermined = false;  ///< more unknowns than half of the values
   bool noise_too_small = false;  ///< residuals look like noise, but larger than the one given
-  bool stopped = false;          ///< at the end of the budget: better equations may be there
-  long steps = 0;                ///< Gauss–Newton steps
+  /// What bands may not hold though the equations explain the data; 0 where it is not so.
+  struct Doubts {
+    double noise_share = 0;  ///< of the sd of the variable that is most noise, where beyond a half
+    /// The path has less than two oscillations, and its terms are not likely.
+    bool short_run = false;
+    double kurtosis = 0;  ///< of residuals, in excess of a normal distribution's, where beyond 3
+  };
+  Doubts doubts;
+  bool stopped = false;  ///< at the end of the budget: better equations may be there
+  long steps = 0;        ///< Gauss–Newton steps
   bool usable = false;
   std::string status, reason;
 };

@@ -389,8 +389,13 @@ TEST_F(CommandsTest, TrajectoryPosteriorTakesMissingValuesAndOutliers) {
   run_well({"forecast", "kept.json", "--until", "10.5", "--draws", "20", "-o", "ahead.csv"});
   // Outliers of 3 % at 5 make the plain noise about 5 √0.03 ≈ 0.9; Huber's weights leave it near
   // the 1 % of sd.
-  const Json plain =
-      json_of({"fit", "outliers.csv", "--posterior", "trajectory", "-o", "plain.json"});
+  const Result told =
+      run({"fit", "outliers.csv", "--posterior", "trajectory", "-o", "plain.json", "--json"});
+  EXPECT_EQ(told.code, 1);  // which is half of what z does
+  const Json plain = Json::parse(told.out);
+  EXPECT_EQ(plain["status"], "mostly_noise");
+  EXPECT_GT(plain["kurtosis"].get<double>(), 3);
+  EXPECT_TRUE(contains(told.err, "--robust")) << told.err;
   const Json robust = json_of(
       {"fit", "outliers.csv", "--posterior", "trajectory", "--robust", "-o", "robust.json"});
   EXPECT_GT(plain["noise"][2].get<double>(), 0.5);

@@ -179,6 +179,47 @@ TEST(TrajectoryTest, ADegreeThatIsTooLowIsLeftSoon) {
   EXPECT_EQ(best[2].terms.size(), 4u);
 }
 
+TEST(TrajectoryTest, AVariableThatIsMostlyNoiseIsTold) {
+  const Dataset clear = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 10, 0.01), 0.4, 3);
+  const Fit loud = fit_by_trajectory(clear);
+  EXPECT_TRUE(loud.summary.trusted) << loud.summary.reason;  // .4/√(1 + .4²) = .37 of its sd
+  EXPECT_EQ(loud.summary.path->noise_share, 0);
+  Dataset data = noisy(orbit("HarmonicOscillator", Eigen::Vector2d(1, 0), 40, 0.05), 0.02, 3);
+  data.variables.push_back("w");
+  Stream stream(8, Purpose::observation_noise, 0);
+  Trajectory& run = data.trajectories[0];
+  run.states.conservativeResize(Eigen::NoChange, 3);
+  for (int k = 0; k < run.rows(); ++k) run.states(k, 2) = 5 + stream.normal();
+  const Fit found = fit_by_trajectory(data);
+  EXPECT_EQ(found.summary.status, "mostly_noise");
+  EXPECT_FALSE(found.summary.trusted);
+  EXPECT_NEAR(found.summary.path->noise_share, 1, 0.02);
+  EXPECT_NE(found.summary.reason.find("the sd of w is called noise"), std::string::npos)
+      << found.summary.reason;
+}
+
+TEST(TrajectoryTest, PartOfAPeriodIsTold) {
+  Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 10, 0.01), 0.02, 3);
+  EXPECT_EQ(fit_by_trajectory(data).summary.status, "converged");
+  Trajectory& run = data.trajectories[0];
+  run.times.resize(30);
+  run.states.conservativeResize(30, Eigen::NoChange);
+  const Fit found = fit_by_trajectory(data);
+  EXPECT_EQ(found.summary.status, "short_run") << found.summary.reason;
+  EXPECT_FALSE(found.summary.trusted);
+}
+
+TEST(TrajectoryTest, HeavyTailsOfResidualsAreTold) {
+  Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 10, 0.01), 0.01, 3);
+  const double sd = 0.01 * 9;
+  for (int k = 50; k < 1000; k += 100) data.trajectories[0].states(k, 1) += 10 * sd;
+  const Fit found = fit_by_trajectory(data);
+  EXPECT_TRUE(found.summary.trusted) << found.summary.reason;
+  EXPECT_GT(found.summary.path->kurtosis, 3);
+  EXPECT_NE(found.summary.reason.find("residuals of y have heavy tails"), std::string::npos)
+      << found.summary.reason;
+}
+
 TEST(TrajectoryTest, PositiveVariablesAreMarkedAndTheirRowsLookedAt) {
   Dataset data = noisy(orbit("Lorenz", Eigen::Vector3d(-8, 7, 27), 4, 0.02), 0.01, 3);
   FitOptions o{.method = TrajectoryMethod{}, .positive = {"z"}};

@@ -278,8 +278,8 @@ TEST(FitPageTest, ForcingIsSaidInUnitsOfTheDataAndInWords) {
 }
 
 TEST(FitPageTest, EveryStatusThatIsNotTrustedIsTheHeadline) {
-  for (const char* status :
-       {"misfit", "noise_too_small", "underdetermined", "stopped", "not_converged"}) {
+  for (const char* status : {"misfit", "noise_too_small", "mostly_noise", "short_run",
+                             "underdetermined", "stopped", "not_converged"}) {
     Fit fit = mixture();
     fit.summary.trusted = false;
     fit.summary.status = fit.model.training.status = status;
