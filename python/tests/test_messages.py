@@ -37,8 +37,8 @@ FILES = [
 ]
 
 CALLS = [
-    (lambda m: odecast.fit((T, U), posterior="trajectory", degree="auto"),
-     "degree=: found auto with posterior=trajectory"),
+    (lambda m: odecast.fit((T, U), posterior="dropout", degree="auto"),
+     "degree=: found auto with posterior=dropout"),
     (lambda m: odecast.fit((T, U), holdout=0.3), "expected calibrate=True."),
     (lambda m: odecast.fit((T, U), layers=[4], trainer="exact"), "exact with layers="),
     (lambda m: odecast.fit((T, U), inputs="q"), "inputs=: found 1 names"),
