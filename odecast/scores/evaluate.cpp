@@ -339,7 +339,12 @@ ForecastOptions Judge::options(const Start& start, std::size_t index) const {
   f.draws = f.samples;
   f.init = t.states.row(start.row).transpose();
   f.from = t.times[static_cast<std::size_t>(start.row)];
-  if (!o.observations) f.noise = Vector::Zero(model.dimension());
+  if (!o.observations)
+    f.noise = Vector::Zero(model.dimension());
+  else if (f.noise && f.noise->size() == model.noise.size() && *f.noise == model.noise &&
+           observation_noise(model, {}).size() > 0)
+    f.noise
+        .reset();  // the model's own, without the quantiles of observations, which nobody looks at
   if (!o.truth_sd.empty())
     f.init_sd = truth_sd(start, start.row);
   else if (const Vector noise = observation_noise(model, f, *f.init); noise.size() > 0)
