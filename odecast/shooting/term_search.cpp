@@ -34,8 +34,6 @@ constexpr double kHopeless =
 constexpr int kShorter = 4;  ///< segments, where the equations do not fit
 constexpr int kGroups =
     8;  ///< of residuals in a segment, where correlations on the scale of the motion are looked for
-constexpr double kDigits = 1e-8;  ///< noise below that part of a variable's size is the rounding of
-                                  ///< whoever computed it: not white
 constexpr double kSameFunction = 1e-6;  ///< columns that differ by less on a path are one
 constexpr double kSameMotion = 1e-4;    ///< of the noise
 constexpr double kTold = 1e-6;  ///< directions among terms that are told apart, of a unit diagonal

@@ -34,6 +34,10 @@ struct LoosePath {
   Forcing forcing;
 };
 
+/// Noise below that part of a variable's size is the rounding error of whoever computed it: not
+/// white.
+inline constexpr double kDigits = 1e-8;
+
 /// The search for terms on one set of observations.
 class TermSearch {
  public:

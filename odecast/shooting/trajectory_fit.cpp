@@ -297,7 +297,7 @@ bool looks_white(const Prepared& p) {
 /// equations. Functions may cost kFunctionWork besides, and each of their families kFamilyWork.
 constexpr double kFunctionWork = 6e10, kFamilyWork = 1e10, kWork = 1.2e10, kExplained = 0.95,
                  kPromising = 60, kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
-                 kFewestEvaluations = 150, kFew = 30, kMany = 6, kOrdinary = 6000, kLonger = 2;
+                 kFewestEvaluations = 150, kFew = 30, kMany = 6, kOrdinary = 6000, kLonger = 5;
 
 double default_work(TermSearch& search, const Support& candidates) {
   const Shooting& shooting = search.shooting();
@@ -710,8 +710,10 @@ TrajectoryFit fit_prepared(const Dataset& data, const Prepared& p, TrajectoryOpt
     fine.use(paths.front());
     budget = before;
   }
-  // Functions are looked for besides: equations that explain the data need no more of them.
-  fit.stopped = budget.over() || (functions_stopped && fit.misfit);
+  // Functions are looked for besides: equations that explain the data need no more of them; and
+  // those that explain them to the digits of whoever computed them need no more search.
+  const bool to_the_digits = !fit.misfit && fine.residual_rms(paths.front()).maxCoeff() < kDigits;
+  fit.stopped = (budget.over() && !to_the_digits) || (functions_stopped && fit.misfit);
   const auto states = [&](const FittedPath& one) {
     std::vector<Matrix> runs = fine.shooting().path(one.support, one.theta, one.starts);
     for (Matrix& run : runs)
