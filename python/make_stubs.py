@@ -36,10 +36,12 @@ TYPES = {  # of parameters that are not options
     "variables": "Words | None", "forecast": "Forecast | Path", "truth": "Any", "system": "str",
     "history": "Any",
     "axes": "Any", "model": "Model | Path", "of": "Model | Path", "output": "Path | None",
-    "u": "npt.ArrayLike"}
+    "u": "npt.ArrayLike", "t": "Any", "y": "Any", "inputs": "npt.ArrayLike",
+    "columns": "Words | None"}
 RETURNS = {f"{name}.to_dataframe": "Any" for name in ("Data", "Forecast", "Coefficients",
                                                       "Covariance")}
 RETURNS |= {f"{name}.to_xarray": "Any" for name in ("Forecast", "Draws")}
+RETURNS |= {f"Filtered.{part}": "Any" for part in ("to_dataframe", "coefficients")}
 RETURNS |= {"Draws.to_arviz": "Any", "Forecast.plot": "Any"}
 # Where the type of what is returned depends on that of a parameter: its types, the one of the
 # default first, and what they give.
@@ -104,6 +106,11 @@ def class_stub(cls) -> list[str]:
     for field, kind in inspect.get_annotations(cls).items():  # of a dataclass
         lines.append(f"    {field}: {kind.replace('np.ndarray', 'Array')}")
     for member, value in vars(cls).items():
+        if member == "__init__" and cls is odecast.Filter:
+            lines.append(f"    def __init__({parameters(value)}) -> None: ...")
+        if isinstance(value, classmethod):
+            made = parameters(getattr(cls, member))
+            lines += ["    @classmethod", f"    def {member}(cls, {made}) -> {name}: ..."]
         if member.startswith("_") and member not in ("__len__", "__getitem__", "__array__"):
             continue
         function = getattr(value, "fget", None) or getattr(value, "func", None)
@@ -126,7 +133,7 @@ def stubs() -> str:
              "    id: str", "    times: Array", "    states: Array", "    inputs: Array", "",
              "class Tuning(NamedTuple):", "    model: Model", "    summary: dict[str, Any]", ""]
     for cls in (odecast.Data, odecast.Coefficients, odecast.Covariance, odecast.Draws,
-                odecast.Model, odecast.Forecast):
+                odecast.Model, odecast.Forecast, odecast.Filtered, odecast.Filter):
         lines += [*class_stub(cls), ""]
     for function in (odecast.read, odecast.simulate, odecast.fit, odecast.load, odecast.forecast,
                      odecast.read_forecast, odecast.score, odecast.systems, odecast.lyapunov,

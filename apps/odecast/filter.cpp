@@ -636,7 +636,7 @@ Command filter_command() {
        "auto"},
       {"--model", "FILE", "the model from where the rows end, with what was learnt", ""},
       {"--coefficients", "FILE", "CSV of every coefficient's mean and sd, row by row", ""},
-      {"--lag", "L", "rows come out L rows later, smoothed by these", ""},
+      {"--lag", "N", "rows come out N rows later, smoothed by these", ""},
       {"--ahead", "T", "also the forecast T after every row", ""},
       {"--state", "FILE",
        "where the filter is: read at the start, if it is there, and kept as rows\ncome, so that a "

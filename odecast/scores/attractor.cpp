@@ -264,7 +264,12 @@ AttractorComparison compare_attractors(const Model& model, const Trajectory& obs
     times.push_back(static_cast<double>(k) * result.spacing / unit);
   const Vector start = model.scaling.to_model(states.row(0).transpose());
   const auto posterior = make_posterior(model);
-  solver = resolving(followed_field(model, *posterior), 0, start, times.back(), solver);
+  parallel_for(
+      1, 1,
+      [&](std::size_t) {
+        solver = resolving(followed_field(model, *posterior), 0, start, times.back(), solver);
+      },
+      [&](std::size_t) { observer("following", 0); });
   struct Run {
     SolveStatus status;
     std::vector<AttractorDistance> pieces;

@@ -6,6 +6,7 @@
 
 #include "odecast/core/error.hpp"
 #include "odecast/core/numbers.hpp"
+#include "odecast/core/parallel.hpp"
 
 namespace odecast {
 namespace {
@@ -85,7 +86,12 @@ LyapunovSpectrum lyapunov_spectrum(const VectorField& field, const Vector& start
         Eigen::Map<Columns>(dxdt + n, n, n).noalias() = J * Eigen::Map<const Columns>(x + n, n, n);
         dxdt[n + n * n] = J.trace();
       });
-  solver.atol = resolving(field, 0, start, o.transient + o.until, solver).atol;
+  parallel_for(
+      1, 1,
+      [&](std::size_t) {
+        solver.atol = resolving(field, 0, start, o.transient + o.until, solver).atol;
+      },
+      [&](std::size_t) { observer("following", 0); });
   solver.bound = 1e300;
   Matrix V = Matrix::Identity(n, n);
   // Displacements turn along during the transient: what they lean towards at first would count as

@@ -435,7 +435,9 @@ void bind_forecast(nb::module_& m) {
       .def_prop_ro("observed_q_lower", &matrix<&Forecast::observed_q_lower>)
       .def_prop_ro("observed_q_upper", &matrix<&Forecast::observed_q_upper>)
       .def_prop_ro("level", &value<&Forecast::level>)
-      .def_prop_ro("band", [](const FinishedForecast& f) { return bands_name(f.forecast.bands); })
+      .def_prop_ro(
+          "band",
+          [](const FinishedForecast& f) { return std::string(bands_name(f.forecast.bands)); })
       .def_prop_ro(
           "complete",
           [](const FinishedForecast& f) { return f.forecast.status == ForecastStatus::complete; })

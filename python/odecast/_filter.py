@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,11 @@ class Filtered:
     ((51, 3), 'ok')
     """
 
+    variables: list[str]
+    status: list[str]
+    summary: dict[str, Any]
+    model: Model
+
     def __init__(self, core, model: Model):
         self._core = core
         self._index = model._index
@@ -40,11 +46,11 @@ class Filtered:
         #: Column by column, as the CSV of ``odecast filter`` has them.
         self._columns = dict(zip(self._names, columns))
         #: The dictionary that ``odecast filter --json`` prints.
-        self.summary: dict = core.summary
+        self.summary = core.summary
         #: The model from where the rows end, with what was learnt.
         self.model = Model(core.model, model._index)
-        self.variables: list[str] = core.model.variables
-        self.status: list[str] = list(self._columns["status"])
+        self.variables = core.model.variables
+        self.status = list(self._columns["status"])
 
     def _numbers(self, name: str) -> np.ndarray:
         return np.array([float(cell) if cell else np.nan for cell in self._columns[name]])
@@ -83,7 +89,14 @@ class Filtered:
         return self._numbers("surprise")
 
     def to_dataframe(self):
-        """A pandas DataFrame with the columns of the CSV that ``odecast filter`` writes."""
+        """A pandas DataFrame with the columns of the CSV that ``odecast filter`` writes.
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("Lorenz", until=10, step=0.02, noise=0.02))
+        >>> rows = odecast.simulate("Lorenz", init=[3, 4, 20], until=5, step=0.1, noise=0.02)
+        >>> model.filter(rows).to_dataframe().columns[:4].tolist()
+        ['t', 'x_mean', 'x_sd', 'x_lower']
+        """
         import io
 
         import pandas
@@ -91,7 +104,14 @@ class Filtered:
         return pandas.read_csv(io.StringIO(self._core.text))
 
     def coefficients(self):
-        """A pandas DataFrame of every coefficient's mean and sd row by row, with ``learn=True``."""
+        """A pandas DataFrame of every coefficient's mean and sd row by row, with ``learn=True``.
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("Lorenz", until=10, step=0.02, noise=0.02))
+        >>> rows = odecast.simulate("Lorenz", init=[3, 4, 20], until=5, step=0.1, noise=0.02)
+        >>> model.filter(rows, learn=True).coefficients().shape[0]
+        51
+        """
         import io
 
         import pandas
@@ -99,7 +119,15 @@ class Filtered:
         return pandas.read_csv(io.StringIO(self._core.coefficients))
 
     def save(self, path) -> None:
-        """Writes the CSV that ``odecast filter`` writes, the same bytes."""
+        """Writes the CSV that ``odecast filter`` writes, the same bytes.
+
+        >>> import tempfile, os
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("Lorenz", until=10, step=0.02, noise=0.02))
+        >>> rows = odecast.simulate("Lorenz", init=[3, 4, 20], until=5, step=0.1, noise=0.02)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     model.filter(rows).save(os.path.join(place, "filtered.csv"))
+        """
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(self._core.text)
 
@@ -128,6 +156,8 @@ class Filter:
     ('ok', 2, (3,))
     """
 
+    observed: list[str]
+
     @document(_ROWS)
     def __init__(self, model: Model, columns=None, **options):
         """
@@ -144,12 +174,17 @@ class Filter:
         columns = [*(columns or model.variables), *model._core.measured_inputs]
         self._core = _core.Filter(model._core, columns, _keywords(options))
         #: Names of what is observed, in the order of the values.
-        self.observed: list[str] = self._core.observed
+        self.observed = self._core.observed
 
     def update(self, t, y, inputs=()) -> dict:
         """Takes a row: its time, what was observed there (values in the order of ``observed``, NaN
         for none; or a dict of names), and the inputs. Returns mean, sd, lower and upper of the
         state, its forecast before the row was seen, surprise, log score and status.
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("Lorenz", until=10, step=0.02, noise=0.02))
+        >>> odecast.Filter(model).update(0.0, [3.0, 4.0, 20.0])["used"]
+        3
         """
         if isinstance(y, dict):
             unknown = set(y) - set(self.observed)
@@ -161,11 +196,27 @@ class Filter:
         return self._core.update(float(self._model._numbers([t])[0]), *values)
 
     def model(self) -> Model:
-        """The model from where the rows end, with what was learnt."""
+        """The model from where the rows end, with what was learnt.
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("Lorenz", until=10, step=0.02, noise=0.02))
+        >>> filter = odecast.Filter(model, learn=True)
+        >>> row = filter.update(100.0, [3.0, 4.0, 20.0])
+        >>> float(filter.model().forecast(until=101).times[0])
+        100.0
+        """
         return Model(self._core.after(), self._model._index)
 
-    def forecast(self, **options):
-        """From where the rows end: :meth:`Model.forecast`."""
+    def forecast(self, **options) -> Forecast:
+        """From where the rows end: :meth:`Model.forecast`.
+
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("Lorenz", until=10, step=0.02, noise=0.02))
+        >>> filter = odecast.Filter(model)
+        >>> row = filter.update(100.0, [3.0, 4.0, 20.0])
+        >>> filter.forecast(until=101, step=0.5, draws=100).mean.shape
+        (3, 3)
+        """
         return self.model().forecast(**options)
 
     @property
@@ -179,10 +230,21 @@ class Filter:
         return self._core.summary
 
     def save(self, path) -> None:
-        """Writes where the filter is."""
+        """Writes where the filter is.
+
+        >>> import tempfile, os
+        >>> import odecast
+        >>> model = odecast.fit(odecast.simulate("Lorenz", until=10, step=0.02, noise=0.02))
+        >>> filter = odecast.Filter(model)
+        >>> row = filter.update(0.0, [3.0, 4.0, 20.0])
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     filter.save(os.path.join(place, "state.json"))
+        ...     again = odecast.Filter.load(os.path.join(place, "state.json"), model)
+        """
         self._core.save(os.fspath(path))
 
     @classmethod
+    @document(_ROWS)
     def load(cls, path, model: Model, columns=None, **options) -> Filter:
         """A filter that goes on from a file of :meth:`save`, with the same model, columns and
         options, and with the same bits."""

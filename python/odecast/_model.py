@@ -438,7 +438,7 @@ class Model:
                           self._index)
 
     @document(_FILTER)
-    def filter(self, data, *, progress=None, **options):
+    def filter(self, data, *, progress=None, **options) -> Filtered:
         """Follows a system row by row: the state and its band given all rows so far, and what was
         foretold before each row was seen. Columns and cells may be missing, times uneven.
 

@@ -14,8 +14,8 @@ import pytest
 import odecast
 from conftest import ROOT
 
-MODULES = ["odecast", "odecast._coefficients", "odecast._data", "odecast._forecast",
-           "odecast._model", "odecast._regressor", "odecast._systems"]
+MODULES = ["odecast", "odecast._coefficients", "odecast._data", "odecast._filter",
+           "odecast._forecast", "odecast._model", "odecast._regressor", "odecast._systems"]
 EXAMPLES = sorted((ROOT / "examples/python").glob("*.py"))
 
 

@@ -33,9 +33,13 @@ def test_the_same_bytes_as_the_command_line(program, lorenz, options):
     assert {**ours.summary, "seconds": 0} == {**theirs, "seconds": 0}
     assert ours.model.equations() == odecast.load(lorenz / "after.json").equations()
     assert ours.mean.shape == ours.lower.shape == (51, 3)
-    assert ours.to_dataframe().shape[0] == 51
-    if "learn" in options:
-        assert ours.coefficients().shape[0] == 51
+
+
+def test_tables(lorenz):
+    pytest.importorskip("pandas")
+    filtered = odecast.load(lorenz / "model.json").filter(lorenz / "rows.csv", learn=True)
+    assert filtered.to_dataframe().shape[0] == filtered.coefficients().shape[0] == 51
+    assert "dy/dt: x_mean" in filtered.coefficients()
 
 
 def test_row_by_row(lorenz):

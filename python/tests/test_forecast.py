@@ -114,8 +114,8 @@ def test_figures_have_history_and_the_band_of_an_observation():
     rows = odecast.read(t[200:], u[200:], variables=data.variables)
     axis = fc.plot(rows, history=data)[0]
     assert len(axis.collections) == 2  # the bands: of an observation, of the state
-    mean, past, truth = axis.lines
-    assert [line.get_label() for line in axis.lines] == ["mean", "history", "truth"]
+    _, past, truth = axis.lines
+    assert [line.get_label() for line in axis.lines] == ["median", "history", "truth"]
     assert past.get_xdata()[-1] == fc.times[0]
     assert past.get_xdata()[0] >= 3 * fc.times[0] - 2 * fc.times[-1]
     np.testing.assert_array_equal(truth.get_ydata(), u[200:, 0])
