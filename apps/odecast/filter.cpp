@@ -40,6 +40,7 @@ FilterOptions filter_options(const Arguments& a, const Model& model) {
   o.robust = a.given("--robust");
   needs(a, {"--gate"}, o.robust, "`robust`");
   o.gate = a.number("--gate");
+  o.bank = a.given("--bank");
   o.learn = a.given("--learn");
   needs(a, {"--drift", "--coefficients"}, o.learn, "`learn`");
   if (a.text("--drift") != "auto") o.drift = a.number("--drift");
@@ -629,6 +630,11 @@ Command filter_command() {
       {"--from", "T", "the time of --init (default: that of the first row)", ""},
       {"--robust", "", "do not use rows that are less likely than --gate; a third in a row is", ""},
       {"--gate", "P", "that probability", fmt::format("{}", d.gate)},
+      {"--bank", "",
+       "of models with masks or replicates: weigh the draws, too, as a filter\nbank does; else "
+       "each "
+       "member keeps its own",
+       ""},
       {"--learn", "", "move the coefficients with the data, too; auto is iterated then", ""},
       {"--drift", "Q",
        "how fast they change: sd per root of a time unit, in units of their sd\nin the model; 0: "

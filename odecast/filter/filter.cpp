@@ -82,11 +82,12 @@ double tolerance_of(const Model& model, const Observing& observing, const Filter
   return std::clamp(1e-3 * noise.cwiseQuotient(scale).minCoeff(), 1e-10, 1e-4);
 }
 
-/// What is finitely many is weighed, the rest stays in doubt.
-Carried carried_by(const Model& model, const FilterOptions& options) {
-  if (options.learn) return Carried::coefficients;
-  const bool finite = !model.polynomial() || polynomial_posterior(model).atoms() > 0;
-  return finite ? Carried::draws : Carried::slots;
+bool is_finite(const Model& model) {
+  return !model.polynomial() || polynomial_posterior(model).atoms() > 0;
+}
+
+Carried carried_by(const FilterOptions& options) {
+  return options.learn ? Carried::coefficients : options.bank ? Carried::draws : Carried::slots;
 }
 
 void check(const Model& model, const Observing& observing, const FilterOptions& o) {
@@ -110,6 +111,9 @@ void check(const Model& model, const Observing& observing, const FilterOptions& 
                    fmt::format("at least {}, twice as many as variables and coefficients", least),
                    "Leave it out for the default.");
   }
+  require_option(!o.bank || (is_finite(model) && !o.learn), "`bank`",
+                 o.learn ? "also `learn`" : "a model of infinitely many draws",
+                 "one of masks or replicates, whose draws can be weighed", "Leave it out.");
   require_option(!o.drift || o.learn, "`drift`", "no `learn`", "both",
                  "Only coefficients that are learnt drift.");
   require_option(!o.drift || (*o.drift >= 0 && *o.drift <= 1e6), "`drift`",
@@ -148,7 +152,7 @@ Filter::Filter(const Model& model, Observing observing, const FilterOptions& opt
       options_(options),
       method_(method_of(model, options)),
       carrier_(model, members_of(model, options), tolerance_of(model, observing_, options),
-               options.seed, options.threads, carried_by(model, options)),
+               options.seed, options.threads, carried_by(options)),
       now_{Matrix(members_of(model, options),
                   model.dimension() * (1 + options.lag) + carrier_.drawn().cols()),
            Vector::Constant(members_of(model, options),

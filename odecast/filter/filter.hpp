@@ -38,6 +38,9 @@ struct FilterOptions {
   /// A row less likely than `gate`, given the forecast, is not used; a third in a row is.
   bool robust = false;
   double gate = 1e-6;
+  /// Of posteriors over finitely many fields (masks, replicates): draws go with the states, so that
+  /// resampling weighs them: the paper's filter bank. Else each member keeps its own.
+  bool bank = false;
   /// Coefficients and numbers inside functions move with the data, too; of models with equations.
   bool learn = false;
   /// How fast they change: sd of a random walk per root of a time unit, in units of their sd in

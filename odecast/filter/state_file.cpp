@@ -24,6 +24,7 @@ Json settings(const Observing& observing, const FilterOptions& o) {
       {"members", o.members},
       {"robust", o.robust},
       {"gate", o.gate},
+      {"bank", o.bank},
       {"learn", o.learn},
       {"lag", o.lag},
       {"ahead", o.ahead},

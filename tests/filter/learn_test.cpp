@@ -216,7 +216,7 @@ TEST(LearningFilterTest, OfADrivenModelWithALag) {
 }
 
 /// Of two fields, of which one is right, the draws that survive are those.
-TEST(FilterTest, FinitePosteriorsAreWeighed) {
+TEST(FilterTest, ABankWeighsItsDraws) {
   Model m = lorenz();
   CoefficientSet right = m.polynomial()->sets[0], wrong = right;
   right.covariance = wrong.covariance = {};
@@ -224,7 +224,7 @@ TEST(FilterTest, FinitePosteriorsAreWeighed) {
   right.weight = wrong.weight = 0.5;
   m.polynomial()->sets = {right, wrong};
   const Matrix rows = lorenz_rows(60, 0.1, 1, 1);
-  const FilterOptions o{.members = 400};
+  const FilterOptions o{.members = 400, .bank = true};
   Filter filter(m, all_of(m), o);
   std::string state;
   FilterRow row, resumed;
@@ -241,6 +241,10 @@ TEST(FilterTest, FinitePosteriorsAreWeighed) {
   again.continue_from(filter_state_from_text(state, "state", m, all_of(m), o));
   for (int k = 40; k < 60; ++k) resumed = again.update(0.1 * k, rows.row(k).transpose());
   EXPECT_EQ(resumed.state.mean, row.state.mean);
+  EXPECT_THROW(Filter(lorenz(), all_of(m), o), Error) << "infinitely many draws";
+  Filter own(m, all_of(m), {.members = 400});
+  own.update(0, rows.row(0).transpose());
+  EXPECT_TRUE(own.state().draws.empty());
 }
 
 TEST(LearningFilterTest, TheNextTrajectoryBeginsWithWhatWasLearnt) {
