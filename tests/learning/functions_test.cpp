@@ -189,6 +189,7 @@ TEST(LearntFunctionsTest, RegressionRefusesNumbersInside) {
 }
 
 TEST(LearntFunctionsTest, AFunctionThatTwoEquationsShare) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   // What the substrate loses the product gains; it decays. The same constant in both.
   const auto enzyme = [](const double* u, double* f) {
     const double turnover = 1.5 * u[0] / (0.5 + u[0]);
@@ -272,6 +273,7 @@ TEST(LearntFunctionsTest, TheNumberInsideIsEstimatedWithItsError) {
 }
 
 TEST(LearntFunctionsTest, TheFrequencyOfADriveIsFoundAmongMany) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   // The time is the input; frequencies are told apart to 2π/15.
   Dataset data = runs_of(
       [](const double* u, double* f) {
@@ -316,6 +318,7 @@ TEST(LearntFunctionsTest, SetsBesideTheBestHaveNumbersThatTheDataTell) {
 }
 
 TEST(LearntFunctionsTest, ThreadsDoNotChangeTheBits) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   const Dataset data = swinging(0.1, 4);
   const auto text = [&](int threads) {
     const FitOptions o{.method = TrajectoryMethod{.functions = {.kinds = {"sin", "hill"}}},

@@ -162,6 +162,7 @@ TEST(TrajectoryTest, ADegreeThatNobodyGaveIsAsSharpAsTheOneThatIsRight) {
 }
 
 TEST(TrajectoryTest, ADegreeThatIsTooLowIsLeftSoon) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   // Moore and Spiegel's x''' = -x'' + 14 x' - 20 x² x' - 6 x: no path of quadratic equations comes
   // near it.
   const auto slope = [](const Eigen::Vector3d& u) -> Eigen::Vector3d {

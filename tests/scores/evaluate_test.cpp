@@ -529,6 +529,7 @@ TEST(EvaluateTest, WhatNearlyDiesOutAndReturnsIsForetoldFromEveryStart) {
 /// u' = -u with kicks, followed from rows that are known to s: without s the bands would have to be
 /// wider by its square, with it the factor is that of the band itself.
 TEST(EvaluateTest, TheUncertaintyOfThePathIsTakenOffTheScores) {
+  ODECAST_NOT_UNDER_SANITIZERS();
   Model model = forced_model(-1, 0.1, 0.1);
   model.sd = Vector::Constant(1, 0.22);
   Dataset truth{.variables = {"x"}, .trajectories = {{"", {}, Matrix(4000, 1)}}};
