@@ -68,6 +68,9 @@ Carrier::Carrier(const Model& model, Eigen::Index members, double tolerance, std
     fields_ = fields;
   }
   for (Eigen::Index i = 0; i < members; ++i) set_field(i, fields[index(i)]);
+  // Of the terms of a draw those that are not carried are none.
+  if (carried == Carried::coefficients)
+    for (LaneProblems& block : blocks_) std::ranges::fill(block.coefficients, 0.0);
 }
 
 void Carrier::set_field(Eigen::Index member, const VectorField& field) {
@@ -109,7 +112,6 @@ void Carrier::take_coefficients(const Matrix& members) {
   for (Eigen::Index i = 0; i < members.rows(); ++i) {
     LaneProblems& block = blocks_[index(i / kPerBlock)];
     const Eigen::Index at = i % kPerBlock;
-    std::fill_n(block.coefficients.begin() + at * n * all_terms, n * all_terms, 0.0);
     const double* theta = members.row(i).data() + n;
     for (std::size_t c = 0; c < joint_.support.size(); ++c) {
       const FieldTerm& t = joint_.support[c];

@@ -104,8 +104,7 @@ void check(const Model& model, const Observing& observing, const FilterOptions& 
                  fmt::format("{}", o.inflation), "a number from 1 to 10", "The default is 1.01.");
   if (o.learn) {
     require_option(model.polynomial() != nullptr, "`learn`", "a model without equations",
-                   "one whose coefficients can move",
-                   "Its draws are weighed by `method` particle, without `learn`.");
+                   "one whose coefficients can move", "Its draws can be weighed instead: `bank`.");
     const Eigen::Index least = least_members(model, o);
     require_option(o.members == 0 || o.members >= least, "`members`", fmt::format("{}", o.members),
                    fmt::format("at least {}, twice as many as variables and coefficients", least),
@@ -253,8 +252,10 @@ StateBand Filter::look_ahead(const Vector& inputs) {
   InputSignal signal;
   if (inputs.size() > 0) signal = {{now_.time}, inputs.transpose()};
   Stream kicks(options_.seed, Purpose::filter_ahead, of_row(now_.rows));
+  const std::vector<int> draws = carrier_.draws();
   carrier_.carry(members, now_.time, now_.time + options_.ahead / model_.scaling.time, signal,
                  kicks);
+  carrier_.take_draws(draws);  // what blows up ahead has not blown up yet
   return band(members.leftCols(model_.dimension()));
 }
 
@@ -386,7 +387,6 @@ void Filter::resample() {
     member.segment(n, P) +=
         jitter.tail(P).transpose() + nearer * (m.mean.tail(P).transpose() - member.segment(n, P));
   }
-  now_.weights.setConstant(1 / static_cast<double>(N));
 }
 
 /// Bayes' rule for particles. Where hardly any of them is near the row, weights say nothing of what

@@ -297,7 +297,7 @@ bool looks_white(const Prepared& p) {
 /// equations. Functions may cost kFunctionWork besides, and each of their families kFamilyWork.
 constexpr double kFunctionWork = 6e10, kFamilyWork = 1e10, kWork = 1.2e10, kExplained = 0.95,
                  kPromising = 60, kPromisingWork = 2.4e8, kUnexplained = 0.3, kHopelessWork = 1.3e7,
-                 kFewestEvaluations = 150, kFew = 30, kMany = 6, kOrdinary = 6000, kLonger = 5;
+                 kFewestEvaluations = 150, kFew = 30, kMany = 6, kOrdinary = 6000, kLonger = 2;
 
 double default_work(TermSearch& search, const Support& candidates) {
   const Shooting& shooting = search.shooting();

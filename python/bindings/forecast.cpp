@@ -273,6 +273,9 @@ void report(const FinishedForecast& f, const std::string& path, const Data* trut
   content.origin.command = f.call;
   ForecastOptions ran = cli::forecast_options(*f.arguments, f.model->model);
   ran.times.assign(f.forecast.times.begin() + 1, f.forecast.times.end());
+  ran.solver->method = f.forecast.method;
+  ran.solver->rtol = f.forecast.rtol;
+  ran.solver->atol = f.forecast.atol;
   content.origin.settings = forecast_settings(f.model->model, ran);
   ran.samples = static_cast<int>(f.forecast.samples.size());
   unlocked(nb::none(), [&](Watch&) {

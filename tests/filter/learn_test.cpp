@@ -247,6 +247,28 @@ TEST(FilterTest, ABankWeighsItsDraws) {
   EXPECT_TRUE(own.state().draws.empty());
 }
 
+/// u' = -u, or u' = u², which is infinite one time unit after u = 1: looking two ahead changes
+/// nothing of the filter, though half of its draws blow up there.
+TEST(FilterTest, LookingAheadChangesNothing) {
+  CoefficientSet falls{{{0, 1}}, Vector::Constant(1, -1)}, rises{{{0, 2}}, Vector::Ones(1)};
+  falls.weight = rises.weight = 0.5;
+  Model m = known({falls, rises}, 1, 2);
+  m.noise = Vector::Constant(1, 0.5);
+  for (const bool bank : {true, false}) {
+    FilterOptions o{.members = 100, .init = Vector::Ones(1), .bank = bank};
+    Filter blind(m, all_of(m), o);
+    o.ahead = 2;
+    Filter looks(m, all_of(m), o);
+    for (int k = 0; k < 8; ++k) {
+      const Vector y = Vector::Ones(1);
+      const FilterRow a = blind.update(0.1 * k, y), b = looks.update(0.1 * k, y);
+      EXPECT_EQ(a.state.mean, b.state.mean) << k;
+      EXPECT_EQ(a.state.sd, b.state.sd) << k;
+    }
+    EXPECT_EQ(blind.state().draws, looks.state().draws);
+  }
+}
+
 TEST(LearningFilterTest, TheNextTrajectoryBeginsWithWhatWasLearnt) {
   const Model model = doubtful_lorenz();
   const Matrix rows = lorenz_rows(200, 0.1, 1, 8, nullptr, 33);

@@ -1085,7 +1085,6 @@ TEST(ForecastTest, StiffEquationsAreIntegratedImplicitly) {
   const Forecast f = forecast(m, o);
   EXPECT_EQ(f.status, ForecastStatus::complete);
   EXPECT_EQ(f.method, SolverMethod::radau);
-  EXPECT_LT(f.seconds, 10);
   // The jump is at 807.
   SolverOptions explicitly;
   explicitly.rtol = explicitly.atol = 1e-10;
