@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "odecast/core/files.hpp"
@@ -325,7 +326,8 @@ nb::tuple state_of(const FinishedForecast& f) {
       nb::make_tuple(static_cast<int>(c.status), static_cast<int>(c.bands), c.calibrated,
                      c.continues),
       c.reason, f.model ? nb::cast(model_to_text(f.model->model)) : nb::none(),
-      f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call, c.time_name, calendar);
+      f.arguments ? nb::cast(f.arguments->spelled()) : nb::none(), f.call, c.time_name, calendar,
+      nb::make_tuple(static_cast<int>(c.method), c.rtol, c.atol));
 }
 
 /// What state_of took apart. A damaged pickle is refused: every array has the rows of the times and
@@ -336,7 +338,7 @@ ForecastPointer from_state(nb::tuple state) {
       throw_data({"pickle", "parts that do not fit together",
                   "a forecast of this version of odecast", "Make the forecast again."});
   };
-  refuse(state.size() == 15);
+  refuse(state.size() == 16);
   const auto list = [](nb::handle array) {
     const Doubles values(array);
     return std::vector<double>(values.values().begin(), values.values().end());
@@ -398,6 +400,12 @@ ForecastPointer from_state(nb::tuple state) {
                           offset,
                           static_cast<TimeDetail>(detail)};
   }
+  int method = 0;
+  std::tie(method, c.rtol, c.atol) =
+      nb::cast<std::tuple<int, double, double>>(nb::object(state[15]));
+  refuse(method >= 0 && method <= static_cast<int>(SolverMethod::iterate) &&
+         std::isfinite(c.rtol) && std::isfinite(c.atol));
+  c.method = static_cast<SolverMethod>(method);
   return result;
 }
 

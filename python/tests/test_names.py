@@ -139,7 +139,7 @@ def test_a_damaged_copy_is_refused(model):
     state = list(model.forecast(until=11, step=0.5, draws=20)._core.state())
     for place, value in ((0, ["x"]), (0, []), (3, np.zeros(1)), (4, np.zeros(1)), (1, []),
                          (2, [np.zeros((1, 1))]), (10, "{}"), (11, ["--nonsense"]),
-                         (1, [np.zeros(3)] * 11), (6, ("a",) * 4)):
+                         (1, [np.zeros(3)] * 11), (6, ("a",) * 4), (15, (99, 1e-6, 1e-6))):
         damaged = [*state[:place], value, *state[place + 1:]]
         with pytest.raises((ValueError, TypeError)):
             odecast._core.forecast_from_state(tuple(damaged))
